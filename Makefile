@@ -1,0 +1,85 @@
+# tongs: build, check, install. POSIX make; see README.md for what a bare
+# machine needs and src/README.md for the map.
+.POSIX:
+
+prefix = /usr/local
+exec_prefix = $(prefix)
+bindir = $(exec_prefix)/bin
+datarootdir = $(prefix)/share
+mandir = $(datarootdir)/man
+DESTDIR =
+CARGO = cargo
+PYTHON = python3
+INSTALL = install
+# Empty: the best one that this machine can build, packaging/target.sh.
+TARGET =
+
+PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1
+PAGES5 = man/tongs-record.5
+PAGES7 = man/tongs.7
+
+all: build/tongs
+
+# A static program without position independence: its start is half of a hook.
+build/tongs: FORCE
+	@set -e; \
+	target=$(TARGET); [ -n "$$target" ] || target=$$(sh packaging/target.sh); \
+	flags="'-Ctarget-feature=+crt-static','-Crelocation-model=static'"; \
+	case $$target in *-linux-*) ;; *) flags= ;; esac; \
+	$(CARGO) build --release --locked --target "$$target" \
+	    --config "target.$$target.rustflags=[$$flags]"; \
+	mkdir -p build; \
+	cmp -s "target/$$target/release/tongs" build/tongs || \
+	    { cp "target/$$target/release/tongs" build/tongs.new; mv build/tongs.new build/tongs; }; \
+	build/tongs --install-links build
+
+check: build/tongs lint-man
+	TONGS_BIN="$$PWD/build/tongs" $(CARGO) test --locked
+
+demo: build/tongs
+	@sh packaging/demo.sh build
+
+bench: build/tongs
+	@sh tests/bench/run.sh "$$PWD/build/tongs"
+
+interop: build/tongs
+	@sh tests/interop/run.sh "$$PWD/build/tongs"
+
+sweep: build/tongs
+	TONGS_BIN="$$PWD/build/tongs" TONGS_TEST_SWEEP=all $(CARGO) test --locked --test sweep -- --nocapture
+
+lint: lint-man
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+lint-man:
+	@if command -v mandoc >/dev/null 2>&1; then \
+	    mandoc -T lint -W warning $(PAGES1) $(PAGES5) $(PAGES7); \
+	else echo 'mandoc is not installed: man pages are not checked' >&2; fi
+
+# Does not build as root: sudo has no toolchain.
+install:
+	@[ -x build/tongs ] || { echo "run 'make' first" >&2; exit 1; }
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(mandir)/man1" \
+	    "$(DESTDIR)$(mandir)/man5" "$(DESTDIR)$(mandir)/man7"
+	$(INSTALL) -m 755 build/tongs "$(DESTDIR)$(bindir)/tongs"
+	"$(DESTDIR)$(bindir)/tongs" --install-links "$(DESTDIR)$(bindir)"
+	$(INSTALL) -m 644 $(PAGES1) "$(DESTDIR)$(mandir)/man1"
+	$(INSTALL) -m 644 $(PAGES5) "$(DESTDIR)$(mandir)/man5"
+	$(INSTALL) -m 644 $(PAGES7) "$(DESTDIR)$(mandir)/man7"
+
+uninstall:
+	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents
+	cd "$(DESTDIR)$(mandir)" && rm -f $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%)
+
+dist:
+	@set -e; v=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1); mkdir -p dist; \
+	git archive --prefix="tongs-$$v/" -o "dist/tongs-$$v.tar.gz" HEAD; \
+	cd dist; sha256sum "tongs-$$v.tar.gz" >"tongs-$$v.tar.gz.sha256"; echo "dist/tongs-$$v.tar.gz"
+
+clean:
+	rm -rf build dist
+	$(CARGO) clean
+
+FORCE:
+.PHONY: all check demo bench interop sweep lint lint-man install uninstall dist clean FORCE

@@ -1,0 +1,118 @@
+//! `tongs-agents cleanup`: one run of the maintainer.
+
+use argh::FromArgs;
+
+use super::super::fail::{stdout, trouble};
+use super::super::processes::{Table, boot};
+use super::super::store::{Found, find, make};
+use super::notify::LOCKS_MS;
+use super::{check_version, hint, options};
+use crate::cli::{Exit, Fail};
+use crate::probe::Here;
+use crate::record::out::{Object, Sink};
+use crate::store::maintain::{Done, Mode, Outcome, maintain_store};
+use crate::store::{Patience, Store};
+use crate::sys::clock::Now;
+use crate::sys::env::Env;
+use crate::sys::{guard, stdio};
+
+/// Find agents that no hook reported and remove records that are over.
+#[derive(FromArgs)]
+#[argh(
+    example = "tongs-agents cleanup --if-due",
+    note = "See tongs-agents(1).",
+    error_code(0, "done; with --if-due also: busy or done a moment ago"),
+    error_code(1, "another run is at work, or the store is unavailable"),
+    error_code(64, "usage"),
+    error_code(74, "standard output could not be written")
+)]
+struct Options {
+    /// print one JSON object
+    #[argh(switch)]
+    json: bool,
+    /// the version of the JSON output: 1
+    #[argh(option, arg_name = "N")]
+    json_version: Option<u32>,
+    /// change nothing and print what would be done
+    #[argh(switch)]
+    dry_run: bool,
+    /// run only if the last run was at least 5 seconds ago, and print nothing
+    #[argh(switch)]
+    if_due: bool,
+}
+
+/// Runs the command.
+pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+    let options: Options = options("cleanup", words)?;
+    check_version(options.json_version)?;
+    let json = options.json || options.json_version.is_some();
+    if options.if_due && (options.dry_run || json) {
+        return Err(Fail::new(Exit::Usage, "--if-due is silent and goes with no other option"));
+    }
+    let mode = match (options.dry_run, options.if_due) {
+        (true, _) => Mode::Dry,
+        (_, true) => Mode::Due,
+        _ => Mode::Forced,
+    };
+    let outcome = match open(env, mode) {
+        Ok(Some(store)) => maintain(&store, mode),
+        // There is nothing to look through, and a dry run makes nothing.
+        Ok(None) => Outcome::Done(Done::default()),
+        Err(why) => {
+            if !options.if_due {
+                hint(&why);
+            }
+            Outcome::Unavailable
+        }
+    };
+    if options.if_due {
+        return Ok(if outcome == Outcome::Unavailable { Exit::No } else { Exit::Ok });
+    }
+    let (done, skipped) = match outcome {
+        Outcome::Done(done) => (done, ""),
+        Outcome::Busy => (Done::default(), "busy"),
+        Outcome::Recent => (Done::default(), "recent"),
+        Outcome::Unavailable => (Done::default(), "unavailable"),
+    };
+    let mut out = stdout();
+    if json {
+        out.append(|line| {
+            let mut object = Object::open(line);
+            object.int("removed", done.removed).int("discovered", done.discovered).bool("dry_run", options.dry_run);
+            if !skipped.is_empty() {
+                object.str("skipped", skipped);
+            }
+            object.close();
+            line.put(b"\n");
+        })?;
+    } else if skipped.is_empty() {
+        let would = if options.dry_run { "would be " } else { "" };
+        writeln!(out, "{} {would}removed, {} {would}discovered", done.removed, done.discovered)?;
+    }
+    out.flush()?;
+    match outcome {
+        Outcome::Busy => Err(Fail::new(Exit::No, "another run is at work")),
+        Outcome::Unavailable => Err(Fail::new(Exit::No, "the store is unavailable")),
+        Outcome::Done(_) | Outcome::Recent => Ok(Exit::Ok),
+    }
+}
+
+/// Opens the store; a run that may write makes it, so that the agents that are
+/// already at work are seen.
+fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
+    match find(env) {
+        Found::Open(store) => Ok(Some(store)),
+        Found::Missing if mode == Mode::Forced => make(env).map(Some).map_err(|fail| fail.text),
+        Found::Missing => Ok(None),
+        Found::Unavailable(why, root) => Err(trouble(why, &root)),
+    }
+}
+
+fn maintain(store: &Store, mode: Mode) -> Outcome {
+    let ticking = guard::tick_only();
+    stdio::private_umask();
+    let patience = Patience::of(ticking, LOCKS_MS);
+    let (now, here) = (Now::read(), Here::read());
+    let mut table = Table::new(&here, now, patience);
+    maintain_store(store, mode, &now, patience, boot(&here), &mut table)
+}

@@ -1,0 +1,93 @@
+//! `tongs-agents`: the commands for people and scripts, one file each.
+
+mod cleanup;
+mod notify;
+mod paths;
+mod schema;
+mod show;
+mod status;
+
+use super::fail::{Stderr, early, end, stdout, words};
+use super::{Start, settle_command};
+use crate::cli::{Exit, Fail, complain, parse};
+use crate::sys::env::Env;
+
+/// The program's name in messages.
+pub const PROG: &str = "tongs-agents";
+
+/// One command.
+struct Command {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[&str], &Env<'_>) -> Result<Exit, Fail>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command { name: "status", about: "show the live sessions", run: status::run },
+    Command { name: "show", about: "show one session", run: show::run },
+    Command { name: "notify", about: "report for a program that has no hook", run: notify::run },
+    Command { name: "cleanup", about: "find unreported agents, remove what is over", run: cleanup::run },
+    Command { name: "paths", about: "print the files and directories in use", run: paths::run },
+    Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },
+];
+
+/// Runs the command that the command line names.
+pub fn run(start: &Start<'_>) -> i32 {
+    settle_command();
+    end(PROG, command(start))
+}
+
+fn command(start: &Start<'_>) -> Result<Exit, Fail> {
+    let words = words(start.args.get(1..).unwrap_or(&[]))?;
+    match words.split_first() {
+        None => help(Exit::Usage),
+        Some((&("--help" | "-h"), _)) => help(Exit::Ok),
+        Some((&"--version", _)) => {
+            let mut out = stdout();
+            writeln!(out, "{PROG} {}", env!("CARGO_PKG_VERSION"))?;
+            out.flush()?;
+            Ok(Exit::Ok)
+        }
+        Some((name, rest)) => match COMMANDS.iter().find(|c| c.name == *name) {
+            Some(command) => (command.run)(rest, start.env),
+            None => Err(Fail::new(
+                Exit::Usage,
+                format!("unknown command or option '{name}' (see '{PROG} --help')"),
+            )),
+        },
+    }
+}
+
+fn help(exit: Exit) -> Result<Exit, Fail> {
+    let mut out = stdout();
+    out.put(b"Usage: tongs-agents COMMAND [OPTION ...]\n\nShows and maintains the sessions of coding agents.\n\n")?;
+    for command in COMMANDS {
+        writeln!(out, "  {:<10} {}", command.name, command.about)?;
+    }
+    out.put(
+        b"\n  -h, --help   print this help; after a command, that command's\n  --version    print the version\n\n\
+        Example: tongs-agents status --attention\n\n\
+        Exit codes: 0 done, 1 the answer is no, 64 usage, 65 data, 74 input or output, 75 busy, 77 refused.\n\
+        See tongs-agents(1).\n",
+    )?;
+    out.flush()?;
+    Ok(exit)
+}
+
+/// Parses a command's options.
+fn options<T: argh::FromArgs>(command: &str, words: &[&str]) -> Result<T, Fail> {
+    parse(&format!("{PROG} {command}"), words).map_err(early)
+}
+
+/// Refuses a version of the JSON output that this build does not have.
+fn check_version(version: Option<u32>) -> Result<(), Fail> {
+    match version {
+        None | Some(1) => Ok(()),
+        Some(n) => Err(Fail::new(Exit::Usage, format!("there is no JSON version {n}: this build has 1"))),
+    }
+}
+
+/// Says something on standard error that does not end the command.
+fn hint(text: &str) {
+    complain(&mut Stderr, PROG, text);
+}

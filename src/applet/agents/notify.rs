@@ -1,0 +1,209 @@
+//! `tongs-agents notify`: a record for a program that has no hook. The same
+//! rules, checks and locks as the hook's.
+
+use argh::FromArgs;
+
+use super::super::draft::{Draft, Owner, UNRESOLVED};
+use super::super::fail::{stdout, unwritten};
+use super::super::processes;
+use super::super::store::make;
+use super::super::writer::{Wrote, Writer, marks};
+use super::{check_version, options};
+use crate::cli::{Exit, Fail};
+use crate::harness::rules::{Event, Kind, Words, put_instance};
+use crate::harness::{self, ROWS};
+use crate::probe::{Ancestry, Here, Process};
+use crate::record::id::{self, Part};
+use crate::record::out::{Fixed, Object, Sink};
+use crate::record::text::cut;
+use crate::record::{Status, limit};
+use crate::store::Scratch;
+use crate::sys::clock::Now;
+use crate::sys::env::Env;
+use crate::sys::fs::Dir;
+use crate::sys::{guard, process, stdio};
+
+/// Milliseconds that a command waits for locks.
+pub const LOCKS_MS: u64 = 2000;
+
+/// Write a record for a program that has no hook.
+#[derive(FromArgs)]
+#[argh(
+    example = "tongs-agents notify --harness other --session build --status running --detail 'make all'",
+    note = "See tongs-agents(1).",
+    error_code(0, "the record was written"),
+    error_code(1, "refused: the process does not live, or the order is not kept"),
+    error_code(64, "usage"),
+    error_code(65, "a field is too long or the stored record is newer"),
+    error_code(74, "the record could not be written"),
+    error_code(75, "another process holds the record's lock"),
+    error_code(77, "the store is not private or not ours")
+)]
+struct Options {
+    /// the harness, such as other
+    #[argh(option, arg_name = "H")]
+    harness: String,
+    /// the session's id
+    #[argh(option, arg_name = "S")]
+    session: String,
+    /// started, running, idle, waiting, error or ended
+    #[argh(option, arg_name = "ST")]
+    status: String,
+    /// what it is doing
+    #[argh(option, arg_name = "TEXT")]
+    detail: Option<String>,
+    /// the tool in use
+    #[argh(option, arg_name = "TEXT")]
+    tool: Option<String>,
+    /// the directory; default: the current one
+    #[argh(option, arg_name = "DIR")]
+    cwd: Option<String>,
+    /// the session's process, which must live
+    #[argh(option, arg_name = "N")]
+    pid: Option<u32>,
+    /// the program's own order, which must grow
+    #[argh(option, arg_name = "N")]
+    sequence: Option<u64>,
+    /// the instance's id; default: from the process
+    #[argh(option, arg_name = "ID")]
+    instance: Option<String>,
+    /// when it happened, epoch seconds; default: now
+    #[argh(option, arg_name = "T")]
+    ts: Option<u64>,
+    /// the event's name; default: notify
+    #[argh(option, arg_name = "NAME")]
+    event: Option<String>,
+    /// print one JSON object
+    #[argh(switch)]
+    json: bool,
+    /// the version of the JSON output: 1
+    #[argh(option, arg_name = "N")]
+    json_version: Option<u32>,
+}
+
+/// Runs the command.
+pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+    let options: Options = options("notify", words)?;
+    check_version(options.json_version)?;
+    let row = harness::find(&options.harness).ok_or_else(|| {
+        let ids: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
+        Fail::new(Exit::Usage, format!("unknown harness '{}': it is one of {}", options.harness, ids.join(", ")))
+    })?;
+    let status = Status::find(&options.status).filter(|s| *s != Status::Discovered).ok_or_else(|| {
+        Fail::new(
+            Exit::Usage,
+            format!("unknown status '{}': it is one of started, running, idle, waiting, error, ended", options.status),
+        )
+    })?;
+    let instance_given = options.instance.as_deref().unwrap_or("");
+    for (name, text, max) in [
+        ("session", options.session.as_str(), limit::ID),
+        ("instance", instance_given, limit::ID),
+        ("cwd", options.cwd.as_deref().unwrap_or(""), limit::PATH),
+    ] {
+        // Ids and paths are never cut: half of one is another one.
+        if text.len() > max {
+            return Err(Fail::new(Exit::Data, format!("--{name} is longer than {max} bytes")));
+        }
+    }
+    if options.session.is_empty() {
+        return Err(Fail::new(Exit::Usage, "--session is empty"));
+    }
+    let process = options.pid.map(|pid| living(pid)).transpose()?;
+    if process.is_none() && !matches!(instance_given, "" | UNRESOLVED) {
+        return Err(Fail::new(Exit::Usage, "--instance goes with --pid: without a process it is 'unresolved'"));
+    }
+    if process.is_some() && instance_given == UNRESOLVED {
+        return Err(Fail::new(Exit::Usage, "--instance cannot be 'unresolved' with --pid"));
+    }
+
+    let now = Now::read();
+    let ticking = guard::tick_only();
+    stdio::private_umask();
+    let here = Here::read();
+    let start = process.map_or(String::new(), |p| p.start.to_string());
+    let mut own_instance = [0; 32];
+    let mut own_instance = Fixed::new(&mut own_instance);
+    if let Some(process) = process {
+        put_instance(&mut own_instance, process.pid, process.start);
+    }
+    let instance = match process {
+        None => UNRESOLVED,
+        Some(_) if !instance_given.is_empty() => instance_given,
+        Some(_) => own_instance.text().unwrap_or(UNRESOLVED),
+    };
+    let plain = Part::Plain;
+    let digest = id::canonical(plain(row.id), plain(&options.session), plain(instance));
+    let mut buffer = [0; limit::PATH];
+    let here_dir = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).unwrap_or(b"");
+    let cwd = options.cwd.as_deref().or(core::str::from_utf8(here_dir).ok()).unwrap_or("");
+    let tool = cut(options.tool.as_deref().unwrap_or(""), limit::TOOL);
+    let event = format!("{}.{}", row.id, options.event.as_deref().unwrap_or("notify"));
+    let mut draft = Draft {
+        row,
+        session: &options.session,
+        instance,
+        digest,
+        owner: process.map(|p| Owner { pid: p.pid, start: &start }),
+        boot: processes::boot(&here),
+        pid_ns: here.pid_ns,
+        cwd,
+        now,
+        ts: options.ts.unwrap_or(now.secs()),
+        event: Event {
+            kind: Kind::Report(status),
+            boot_ms: Some(now.boot_ms).filter(|_| options.sequence.is_none()),
+            subagent: "",
+            turn_id: "",
+            tool,
+            background: None,
+            tool_use_answers: row.tool_use_answers,
+            compact_ends: row.compact_ends,
+        },
+        words: Words {
+            tool,
+            message: "",
+            error: "",
+            reported: cut(options.detail.as_deref().unwrap_or(""), limit::DETAIL),
+        },
+        last_event: &event,
+        method: "notify",
+        source: "notify",
+        kind: "session",
+        title: "",
+        sequence: options.sequence,
+        marks: marks(env),
+        surroundings: None,
+    };
+    let store = make(env)?;
+    let mut scratch: Box<Scratch> = Box::default();
+    let mut writer = Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
+    let mut ancestry = Ancestry::from(process::parent());
+    let written = writer.write(&mut draft, &mut ancestry, process).map_err(|e| {
+        let (exit, why) = unwritten(e);
+        Fail::cannot(exit, "write session", &options.session, why)
+    })?;
+    let Wrote::Record(status) = written else {
+        return Err(Fail::cannot(Exit::No, "write session", &options.session, "the rules keep it as it is"));
+    };
+    if options.json || options.json_version.is_some() {
+        let mut canonical = Vec::new();
+        id::put_canonical(&mut canonical, row.id, &digest);
+        let mut line = Vec::new();
+        let mut object = Object::open(&mut line);
+        object.str("canonical_id", &String::from_utf8_lossy(&canonical)).str("status", status.name());
+        object.close();
+        line.put(b"\n");
+        let mut out = stdout();
+        out.put(&line)?;
+        out.flush()?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn living(pid: u32) -> Result<Process, Fail> {
+    match Process::read(pid) {
+        Ok(process) if !process.dead => Ok(process),
+        _ => Err(Fail::new(Exit::No, format!("no process has the pid {pid}"))),
+    }
+}

@@ -1,0 +1,409 @@
+//! What a writer knows of a session, and how it becomes a record.
+//!
+//! The hook, `notify` and the discovery of processes all write through here, so
+//! that a record looks the same whoever wrote it. Composing neither allocates
+//! nor waits: it happens under the record's lock.
+
+use super::branch::Branch;
+use crate::harness::Row;
+use crate::harness::rules::{Detail, Event, Ids, State, Wait, Waiting, Words, Write, put_detail};
+use crate::record::out::{Fixed, Object, Sink, Style, int, string};
+use crate::record::sha256::Hex;
+use crate::record::text::cut;
+use crate::record::{Checked, Key, id, limit, scan};
+use crate::sys::clock::Now;
+use crate::terminal::Capture;
+
+/// Instance of a session whose process was not found.
+pub const UNRESOLVED: &str = "unresolved";
+
+/// A process that a session belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// The pid.
+    pub pid: u32,
+    /// Start in clock ticks since boot, decimal.
+    pub start: &'a str,
+}
+
+/// What is looked at when a session starts or moves.
+pub struct Surroundings<'a> {
+    /// The terminal.
+    pub terminal: Capture<'a>,
+    /// The git branch.
+    pub branch: Branch,
+}
+
+/// Ids that launchers put into the environment; empty where they did not.
+#[derive(Clone, Copy, Default)]
+pub struct Marks<'a> {
+    /// `TONGS_AGENTS_LAUNCH_ID`
+    pub launch: &'a str,
+    /// `TONGS_AGENTS_PROFILE_ID`
+    pub profile: &'a str,
+    /// `TONGS_AGENTS_TERMINAL_ID`
+    pub terminal: &'a str,
+}
+
+/// Everything that one event says of a session.
+pub struct Draft<'a> {
+    /// The harness.
+    pub row: &'static Row,
+    /// The session's id.
+    pub session: &'a str,
+    /// The instance's id.
+    pub instance: &'a str,
+    /// The digest of the canonical id of these three.
+    pub digest: Hex,
+    /// The process.
+    pub owner: Option<Owner<'a>>,
+    /// This boot; may be empty.
+    pub boot: &'a str,
+    /// This pid namespace.
+    pub pid_ns: Option<u64>,
+    /// The directory; empty keeps the stored one.
+    pub cwd: &'a str,
+    /// When it happened here.
+    pub now: Now,
+    /// When it happened by the program's own word, epoch seconds.
+    pub ts: u64,
+    /// The event for the rules.
+    pub event: Event<'a>,
+    /// The words of the detail.
+    pub words: Words<'a>,
+    /// The event as `HARNESS.EVENT`.
+    pub last_event: &'a str,
+    /// How the event came: `hook-stdin`, `hook-argv`, `notify`, `process`.
+    pub method: &'a str,
+    /// `hook`, `process`: what wrote the record.
+    pub source: &'a str,
+    /// `session`, `process`: what the record is of.
+    pub kind: &'a str,
+    /// The session's title; empty keeps the stored one.
+    pub title: &'a str,
+    /// The program's own order.
+    pub sequence: Option<u64>,
+    /// Ids of the launcher.
+    pub marks: Marks<'a>,
+    /// Terminal and branch, where they were looked at.
+    pub surroundings: Option<Surroundings<'a>>,
+}
+
+/// What the rules look at in a stored record.
+pub fn state<'a>(stored: &Checked<'a>, boot: &str) -> Option<State<'a>> {
+    let same_boot = !boot.is_empty() && stored.text(Key::BootId).is(boot);
+    let waiting_for = stored.text(Key::WaitingFor);
+    Some(State {
+        status: stored.status?,
+        turn: stored.int(Key::Turn).unwrap_or(0),
+        turn_id: stored.text(Key::TurnId),
+        prev_turn_id: stored.text(Key::PrevTurnId),
+        boot_ms: stored.int(Key::BootMs).filter(|_| same_boot),
+        waiting_for: Waiting::ALL.into_iter().find(|w| waiting_for.is(w.name())),
+        waiting_tool: stored.text(Key::WaitingTool),
+        waiting_agent: stored.text(Key::WaitingAgent),
+    })
+}
+
+/// The last component of a directory after `.` and `..` are taken out; empty
+/// for the root.
+pub fn repo_of(cwd: &str) -> &str {
+    let mut skip = 0;
+    for part in cwd.rsplit('/') {
+        match part {
+            "" | "." => {}
+            ".." => skip += 1,
+            _ if skip > 0 => skip -= 1,
+            name => return cut(name, limit::ID),
+        }
+    }
+    ""
+}
+
+impl Draft<'_> {
+    /// Whether the stored record lies in another directory than the event.
+    pub fn moves(&self, stored: &Checked<'_>) -> bool {
+        !self.cwd.is_empty() && !stored.text(Key::Cwd).is(self.cwd)
+    }
+
+    /// Composes the record that follows `stored` by the change `write`.
+    pub fn put(&self, out: &mut Fixed<'_>, stored: Option<&Checked<'_>>, write: &Write) {
+        if let (true, Some(stored)) = (write.stale, stored) {
+            return put_counted(out, stored);
+        }
+        self.put_with(out, stored, write, true);
+        if out.bytes().is_none() {
+            // Another program's keys must not make a session unwritable.
+            out.clear();
+            self.put_with(out, stored, write, false);
+        }
+    }
+
+    fn put_with(&self, out: &mut Fixed<'_>, stored: Option<&Checked<'_>>, write: &Write, foreign: bool) {
+        let mut o = Members { object: Object::open(out), stored, count: 0 };
+        o.int(Key::SchemaVersion, 1);
+        o.str(Key::RecordKind, self.kind);
+        o.quoted(Key::CanonicalId, |sink| id::put_canonical(sink, self.row.id, &self.digest));
+        o.str(Key::SessionId, self.session);
+        o.str(Key::InstanceId, self.instance);
+        o.str(Key::HarnessId, self.row.id);
+        o.str(Key::Agent, self.row.id);
+        if self.cwd.is_empty() {
+            o.keep_or(Key::Repo, "");
+            o.keep_or(Key::Cwd, "");
+        } else {
+            o.str(Key::Repo, repo_of(self.cwd));
+            o.str(Key::Cwd, self.cwd);
+        }
+        match self.owner {
+            Some(owner) => {
+                o.quoted(Key::Pid, |sink| int(sink, owner.pid.into()));
+                o.str(Key::ProcessStart, owner.start);
+                o.str(Key::ProcessIdentity, "identified");
+            }
+            None => {
+                o.str(Key::Pid, "");
+                o.str(Key::ProcessStart, "");
+                o.str(Key::ProcessIdentity, "unresolved");
+            }
+        }
+        o.str(Key::Status, write.status.name());
+        self.put_detail(&mut o, write.detail);
+        o.int(Key::Ts, self.ts);
+        if write.fresh || !o.keep(Key::Started) {
+            o.int(Key::Started, self.ts);
+        }
+        o.str(Key::Source, self.source);
+        o.str(Key::LastEvent, cut(self.last_event, limit::ID));
+        self.put_terminal(&mut o, write.fresh);
+        match self.sequence {
+            Some(sequence) => o.int(Key::Sequence, sequence),
+            None => {
+                o.keep(Key::Sequence);
+            }
+        }
+        o.int(Key::ArrivalSequence, next_arrival(stored));
+        self.put_ours(&mut o, write);
+        if foreign {
+            o.keep_foreign();
+        }
+        o.object.close();
+    }
+
+    fn put_detail(&self, o: &mut Members<'_, '_, '_>, detail: Detail) {
+        if detail == Detail::Keep && o.stored.is_some() {
+            o.keep_or(Key::Detail, "");
+            o.keep_or(Key::Tool, "");
+            return;
+        }
+        let mut text = [0; 2 * limit::DETAIL];
+        let mut line = Fixed::new(&mut text);
+        put_detail(&mut line, detail, &self.words);
+        o.str(Key::Detail, cut(line.text().unwrap_or(""), limit::DETAIL));
+        let names_tool =
+            matches!(detail, Detail::Using | Detail::Permission | Detail::Input | Detail::Plan | Detail::Reported);
+        o.str(Key::Tool, if names_tool { self.words.tool } else { "" });
+    }
+
+    fn put_terminal(&self, o: &mut Members<'_, '_, '_>, fresh: bool) {
+        let seen = self.surroundings.as_ref().filter(|_| fresh);
+        let Some(seen) = seen else {
+            o.keep_or(Key::Terminal, "");
+            if !o.keep(Key::TerminalEnv) {
+                o.key(Key::TerminalEnv).put(b"{}");
+            }
+            if !o.keep(Key::FocusTarget) {
+                o.key(Key::FocusTarget).put(b"{\"kind\":\"unavailable\"}");
+            }
+            return;
+        };
+        o.str(Key::Terminal, seen.terminal.terminal);
+        put_env(o.key(Key::TerminalEnv), &seen.terminal);
+        let reachable = self.owner.is_some() && !seen.terminal.terminal.is_empty();
+        let mut target = Object::open(o.key(Key::FocusTarget));
+        target
+            .str("kind", if reachable { "terminal" } else { "unavailable" })
+            .str("terminal", seen.terminal.terminal);
+        put_env(target.key("terminal_env"), &seen.terminal);
+        target.close();
+    }
+
+    fn put_ours(&self, o: &mut Members<'_, '_, '_>, write: &Write) {
+        if !self.boot.is_empty() {
+            o.str(Key::BootId, self.boot);
+        }
+        if let Some(ns) = self.pid_ns {
+            o.quoted(Key::PidNs, |sink| int(sink, ns));
+        }
+        o.int(Key::TsMs, self.now.wall_ms);
+        o.int(Key::BootMs, self.now.boot_ms);
+        o.int(Key::MonoMs, self.now.mono_ms);
+        o.int(Key::Turn, write.turn);
+        match write.ids {
+            Ids::Keep => {
+                o.keep(Key::TurnId);
+                o.keep(Key::PrevTurnId);
+            }
+            Ids::Advance => {
+                o.str(Key::TurnId, self.event.turn_id);
+                o.keep_as(Key::TurnId, Key::PrevTurnId);
+            }
+            Ids::Clear => {}
+        }
+        self.put_wait(o, write.wait);
+        match write.background {
+            Some(count) => o.int(Key::Background, count),
+            None => {
+                o.keep(Key::Background);
+            }
+        }
+        let branch = self.surroundings.as_ref().map(|s| &s.branch);
+        match branch {
+            Some(branch) => {
+                o.some(Key::Branch, branch.name());
+                o.some(Key::Worktree, branch.worktree(self.cwd));
+            }
+            None => {
+                o.keep(Key::Branch);
+                o.keep(Key::Worktree);
+            }
+        }
+        o.str(Key::Method, self.method);
+        for (key, value) in [
+            (Key::Title, cut(self.title, limit::DETAIL)),
+            (Key::LaunchId, self.marks.launch),
+            (Key::ProfileId, self.marks.profile),
+            (Key::TerminalId, self.marks.terminal),
+        ] {
+            if !o.some(key, value) {
+                o.keep(key);
+            }
+        }
+    }
+
+    fn put_wait(&self, o: &mut Members<'_, '_, '_>, wait: Wait) {
+        match wait {
+            Wait::Keep => {
+                for key in [Key::WaitingFor, Key::WaitingSince, Key::WaitingTool, Key::WaitingAgent] {
+                    o.keep(key);
+                }
+            }
+            Wait::Clear => {}
+            Wait::Begin(reason) => {
+                o.some(Key::WaitingFor, reason.map_or("", Waiting::name));
+                o.int(Key::WaitingSince, self.ts);
+                o.some(Key::WaitingTool, self.words.tool);
+                o.some(Key::WaitingAgent, self.event.subagent);
+            }
+        }
+    }
+}
+
+/// The number of this arrival at a record.
+fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
+    stored.map_or(1, |s| s.int(Key::ArrivalSequence).unwrap_or(0).saturating_add(1).min(i64::MAX as u64))
+}
+
+/// Writes a stored record as it is, with one more arrival.
+pub fn put_counted(out: &mut Fixed<'_>, stored: &Checked<'_>) {
+    put_changed(out, stored, |_| false, |_| {});
+}
+
+/// Writes a stored record with one more arrival, without the fields that
+/// `change` replaces, which `more` then writes.
+pub fn put_changed(
+    out: &mut Fixed<'_>,
+    stored: &Checked<'_>,
+    change: impl Fn(Key) -> bool,
+    more: impl FnOnce(&mut Object<'_, Fixed<'_>>),
+) {
+    let bytes = stored.bytes();
+    let mut object = Object::open(out);
+    for field in stored.fields() {
+        if field.known.is_some_and(|k| k == Key::ArrivalSequence || k.is_derived() || change(k)) {
+            continue;
+        }
+        object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes));
+    }
+    object.int(Key::ArrivalSequence.name(), next_arrival(Some(stored)));
+    more(&mut object);
+    object.close();
+}
+
+fn put_env(sink: &mut impl Sink, capture: &Capture<'_>) {
+    let mut env = Object::open(sink);
+    for (name, value) in capture.items() {
+        env.str(name, value);
+    }
+    env.close();
+}
+
+/// The members of the record under way, and the stored one to keep from.
+struct Members<'o, 'b, 'r> {
+    object: Object<'o, Fixed<'b>>,
+    stored: Option<&'r Checked<'r>>,
+    count: usize,
+}
+
+impl<'b> Members<'_, 'b, '_> {
+    fn key(&mut self, key: Key) -> &mut Fixed<'b> {
+        self.count += 1;
+        self.object.key(key.name())
+    }
+
+    /// Writes a text that needs no escapes.
+    fn quoted(&mut self, key: Key, put: impl FnOnce(&mut Fixed<'b>)) {
+        let sink = self.key(key);
+        sink.put(b"\"");
+        put(sink);
+        sink.put(b"\"");
+    }
+
+    fn str(&mut self, key: Key, value: &str) {
+        string(self.key(key), value, Style::Stored);
+    }
+
+    fn int(&mut self, key: Key, value: u64) {
+        int(self.key(key), value);
+    }
+
+    /// Writes a text that is not empty; says whether it did.
+    fn some(&mut self, key: Key, value: &str) -> bool {
+        if !value.is_empty() {
+            self.str(key, value);
+        }
+        !value.is_empty()
+    }
+
+    /// Keeps a stored field; says whether there was one.
+    fn keep(&mut self, key: Key) -> bool {
+        self.keep_as(key, key)
+    }
+
+    /// Keeps a stored field under another key, where it has the right type.
+    fn keep_as(&mut self, from: Key, to: Key) -> bool {
+        let Some(stored) = self.stored else { return false };
+        let field = stored.fields().iter().find(|f| f.known == Some(from) && to.has_shape(f.kind));
+        if let Some(field) = field {
+            self.key(to).put(field.value(stored.bytes()));
+        }
+        field.is_some()
+    }
+
+    fn keep_or(&mut self, key: Key, default: &str) {
+        if !self.keep(key) {
+            self.str(key, default);
+        }
+    }
+
+    /// Keeps keys that tongs does not know, byte for byte, up to the limit of
+    /// keys.
+    fn keep_foreign(&mut self) {
+        let Some(stored) = self.stored else { return };
+        let bytes = stored.bytes();
+        let room = scan::MAX_KEYS.saturating_sub(self.count);
+        for field in stored.fields().iter().filter(|f| f.known.is_none() || f.known == Some(Key::Bridge)).take(room) {
+            self.object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes));
+        }
+    }
+}

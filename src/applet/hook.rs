@@ -1,0 +1,468 @@
+//! `tongs-hook`: one event of a harness into one record.
+//!
+//! Under a harness it is silent, exits 0 whatever happens and is gone within a
+//! second. The order of work keeps the locks short: everything that does not
+//! depend on the stored record is found out first; under the locks the record
+//! is read, merged, checked and replaced, without allocation or other I/O.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::draft::{Draft, Owner, UNRESOLVED};
+use super::processes;
+use super::writer::{Wrote, Writer, marks};
+use super::{Start, fail};
+use crate::cli::Exit;
+use crate::harness::payload::{self, Payload, Refused, Room, Want};
+use crate::harness::rules::{Ignored, Words, put_instance, put_last_event};
+use crate::harness::{self, Event, Kind, Row};
+use crate::probe::{Ancestry, Here, Process};
+use crate::record::id::{self, Part};
+use crate::record::out::{Fixed, Object, int};
+use crate::record::sha256::Hex;
+use crate::record::text::cut;
+use crate::record::{Status, limit};
+use crate::store::place::Root;
+use crate::store::{Scratch, Store, Trouble, WriteError, fault};
+use crate::sys::clock::Now;
+use crate::sys::env::{Env, Var};
+use crate::sys::fs::Dir;
+use crate::sys::guard::{self, Ticking};
+use crate::sys::{process, stdio};
+
+/// Milliseconds after which the hook ends whatever it is doing.
+const DEADLINE_MS: u64 = 1000;
+/// Milliseconds that it waits for locks, all together.
+const LOCKS_MS: u64 = 250;
+/// Milliseconds that it waits for the rest of a payload.
+const DRAIN_MS: i64 = 2;
+
+const HELP: &str = "\
+Usage: tongs-hook [--strict] HARNESS [EVENT] [PAYLOAD]
+
+Writes one event of a coding agent into the record of its session. The payload
+is one JSON object, on standard input or as the last argument.
+
+  --strict    print the outcome as one JSON line and exit with a code that tells it
+  -h, --help  print this help
+  --version   print the version
+
+Example: echo '{\"session_id\":\"s1\",\"cwd\":\"/tmp\"}' | tongs-hook --strict claude SessionStart
+
+Exit codes: 0 always; with --strict 0, 1, 64, 65, 74, 75 or 77.
+See tongs-hook(1).
+";
+
+/// What became of an event.
+enum Outcome {
+    Written(Status),
+    Ignored(Ignored),
+    Dropped(Drop),
+}
+
+/// Why an event was dropped.
+#[derive(Clone, Copy)]
+enum Drop {
+    /// The command line has no harness or one that is not registered.
+    Harness,
+    /// The event is not one of the harness's.
+    Event,
+    Payload(Refused),
+    /// The payload has no session id that can be one.
+    Session,
+    /// A normalised event lacks a field or has a wrong one.
+    Field,
+    /// The process that the payload names does not live.
+    Process,
+    Store(Trouble),
+    Write(WriteError),
+}
+
+impl Drop {
+    fn code(self) -> &'static str {
+        match self {
+            Drop::Harness => "harness-unknown",
+            Drop::Event => "event-unknown",
+            Drop::Payload(refused) => refused.code(),
+            Drop::Session => "session-id",
+            Drop::Field => "field",
+            Drop::Process => "process",
+            Drop::Store(trouble) => trouble.code(),
+            Drop::Write(error) => error.code(),
+        }
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Drop::Store(Trouble::Io(_, e)) | Drop::Write(WriteError::Io(e)) => {
+                u64::from(e.raw_os_error().unsigned_abs())
+            }
+            Drop::Write(WriteError::Malformed(Some(fault))) => fault.at.into(),
+            _ => 0,
+        }
+    }
+
+    fn exit(self) -> Exit {
+        match self {
+            Drop::Harness | Drop::Event => Exit::Usage,
+            Drop::Payload(_) | Drop::Session | Drop::Field => Exit::Data,
+            Drop::Process => Exit::No,
+            Drop::Store(trouble) => fail::unusable(trouble, b"").exit,
+            Drop::Write(error) => fail::unwritten(error).0,
+        }
+    }
+}
+
+/// The words of the command line.
+struct Line<'a> {
+    harness: &'a str,
+    event: &'a str,
+    payload: Option<&'a [u8]>,
+}
+
+/// The hook's large buffers, all zero so that they take no room in the program
+/// and no time until they are touched.
+struct Memory {
+    room: Room,
+    scratch: Scratch,
+}
+
+static MEMORY: Mutex<Memory> = Mutex::new(Memory { room: Room::new(), scratch: Scratch::new() });
+
+/// Runs the hook.
+pub fn run(start: &Start<'_>) -> i32 {
+    let now = Now::read();
+    let mut words = [&b""[..]; 3];
+    let mut count = 0;
+    let mut strict = false;
+    for word in start.args.iter().skip(1) {
+        match *word {
+            b"--strict" => strict = true,
+            b"--help" | b"-h" if count == 0 => return tell(HELP),
+            b"--version" if count == 0 => return tell(concat!("tongs-hook ", env!("CARGO_PKG_VERSION"), "\n")),
+            word if count < words.len() => {
+                words[count] = word;
+                count += 1;
+            }
+            _ => {}
+        }
+    }
+    stdio::settle(!strict);
+    let ticking = if strict {
+        guard::ignore_write_signals();
+        guard::tick_only()
+    } else {
+        guard::stand(DEADLINE_MS)
+    };
+    stdio::private_umask();
+    if start.env.get(Var::TONGS_AGENTS_IGNORE) == Some(b"1") {
+        return 0;
+    }
+    let text = |word| core::str::from_utf8(word).unwrap_or("");
+    let json = words[1].first() == Some(&b'{');
+    let line = Line {
+        harness: text(words[0]),
+        event: if json { "" } else { text(words[1]) },
+        payload: if json { Some(words[1]) } else { Some(words[2]).filter(|_| count > 2) },
+    };
+    let mut event = Run { line: &line, env: start.env, now, ticking, row: None, name: "-", digest: None, input: Input::Open };
+    let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let outcome = match event.one(&mut memory) {
+        Ok(outcome) => outcome,
+        Err(dropped) => {
+            event.log(dropped);
+            Outcome::Dropped(dropped)
+        }
+    };
+    event.drain(&mut memory.room);
+    if strict { event.report(&outcome) } else { 0 }
+}
+
+fn tell(text: &str) -> i32 {
+    super::settle_command();
+    let mut out = fail::stdout();
+    let told = out.put(text.as_bytes()).and_then(|()| out.flush());
+    fail::end("tongs-hook", told.map(|()| Exit::Ok))
+}
+
+/// How much of standard input was read.
+#[derive(PartialEq)]
+enum Input {
+    /// Something may be left.
+    Open,
+    /// It ended, or is not to be read.
+    Over,
+}
+
+/// One run of the hook.
+struct Run<'a> {
+    line: &'a Line<'a>,
+    env: &'a Env<'a>,
+    now: Now,
+    ticking: Ticking,
+    row: Option<&'static Row>,
+    name: &'static str,
+    digest: Option<Hex>,
+    input: Input,
+}
+
+/// What the event says besides the kind.
+struct Said<'p> {
+    kind: Kind,
+    name: &'static str,
+    pid: Option<u32>,
+    instance: &'p str,
+    sequence: Option<u64>,
+    ts: Option<u64>,
+    detail: &'p str,
+    tool: &'p str,
+    event_id: &'p str,
+}
+
+impl<'a> Run<'a> {
+    fn one(&mut self, memory: &mut Memory) -> Result<Outcome, Drop> {
+        let argument = harness::find(self.line.harness).ok_or(Drop::Harness)?;
+        self.row = Some(argument);
+        let Memory { room, scratch } = memory;
+        let payload = self.payload(room)?;
+        let here = Here::read();
+        let mut ancestry = Ancestry::from(process::parent());
+        let nearest = processes::nearest(&mut ancestry);
+        let said = self.said(argument, &payload, nearest.map(|n| n.row))?;
+        let row = self.row.unwrap_or(argument);
+
+        let session = payload.id(row.fields.session, limit::ID).ok_or(Drop::Session)?;
+        let owner = match said.pid {
+            Some(pid) => Some(Process::read(pid).ok().filter(|p| !p.dead).ok_or(Drop::Process)?),
+            None => nearest.filter(|n| n.row.id == row.id).map(|n| n.process),
+        };
+        let mut start = [0; 20];
+        let mut start = Fixed::new(&mut start);
+        let mut instance = [0; 32];
+        let mut instance = Fixed::new(&mut instance);
+        if let Some(process) = owner {
+            int(&mut start, process.start);
+            put_instance(&mut instance, process.pid, process.start);
+        }
+        let instance = match owner {
+            None => UNRESOLVED,
+            Some(_) if !said.instance.is_empty() => said.instance,
+            Some(_) => instance.text().unwrap_or(UNRESOLVED),
+        };
+        let plain = Part::Plain;
+        let digest = id::canonical(plain(row.id), plain(session), plain(instance));
+        self.digest = Some(digest);
+        let mut last_event = [0; 96];
+        let mut last_event = Fixed::new(&mut last_event);
+        put_last_event(&mut last_event, row.id, said.name);
+        let fields = &row.fields;
+        let boot = here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("");
+        let detail_wanted = self.env.get(Var::TONGS_AGENTS_DETAIL) != Some(b"none");
+        let mut cwd_buffer = [0; limit::PATH];
+        let turn_id = payload.id(fields.turn, limit::ID).unwrap_or("");
+        let tool = cut(said.tool, limit::TOOL);
+        let mut draft = Draft {
+            row,
+            session,
+            instance,
+            digest,
+            owner: owner.map(|p| Owner { pid: p.pid, start: start.text().unwrap_or("") }),
+            boot,
+            pid_ns: here.pid_ns,
+            cwd: cwd(payload.text(fields.cwd), &mut cwd_buffer),
+            now: self.now,
+            ts: said.ts.unwrap_or(self.now.secs()),
+            event: Event {
+                kind: said.kind,
+                boot_ms: Some(self.now.boot_ms).filter(|_| said.sequence.is_none()),
+                subagent: cut(payload.text(fields.subagent), limit::ID),
+                turn_id,
+                tool,
+                background: payload.count(fields.background),
+                tool_use_answers: row.tool_use_answers,
+                compact_ends: row.compact_ends,
+            },
+            words: Words {
+                tool,
+                message: if detail_wanted { payload.text(fields.message) } else { "" },
+                error: payload.text(fields.error),
+                reported: if detail_wanted { cut(said.detail, limit::DETAIL) } else { "" },
+            },
+            last_event: if said.event_id.is_empty() { last_event.text().unwrap_or("") } else { said.event_id },
+            method: if self.line.payload.is_some() { "hook-argv" } else { "hook-stdin" },
+            source: "hook",
+            kind: "session",
+            title: payload.text(fields.title),
+            sequence: said.sequence,
+            marks: marks(self.env),
+            surroundings: None,
+        };
+        if said.kind == Kind::None {
+            return Ok(Outcome::Ignored(Ignored::Uninteresting));
+        }
+        let mut root = Root::find(self.env).map_err(Drop::Store)?;
+        let store = Store::open_or_make(&mut root, harness::is_known).map_err(Drop::Store)?;
+        let mut writer = Writer { store: &store, scratch, env: self.env, ticking: self.ticking, locks_ms: LOCKS_MS };
+        let written = writer.write(&mut draft, &mut ancestry, owner);
+        // Its descriptors close with the process.
+        core::mem::forget(store);
+        match written.map_err(Drop::Write)? {
+            Wrote::Record(status) => Ok(Outcome::Written(status)),
+            Wrote::Nothing(why) => Ok(Outcome::Ignored(why)),
+        }
+    }
+
+    /// Reads the payload from the command line or from standard input.
+    fn payload<'m>(&mut self, room: &'m mut Room) -> Result<Payload<'m>, Drop> {
+        if let Some(mut rest) = self.line.payload {
+            self.input = Input::Over;
+            return payload::read(room, &mut |buffer| {
+                let n = rest.len().min(buffer.len());
+                let (now, later) = rest.split_at(n);
+                buffer[..n].copy_from_slice(now);
+                rest = later;
+                n
+            })
+            .map_err(Drop::Payload);
+        }
+        let input = &mut self.input;
+        payload::read(room, &mut |buffer| match stdio::read(buffer) {
+            Ok(n) if n > 0 => n,
+            _ => {
+                *input = Input::Over;
+                0
+            }
+        })
+        .map_err(Drop::Payload)
+    }
+
+    /// Finds out whose event it is and what it means.
+    fn said<'p>(
+        &mut self,
+        argument: &'static Row,
+        payload: &'p Payload<'_>,
+        nearest: Option<&'static Row>,
+    ) -> Result<Said<'p>, Drop> {
+        if self.line.event == "fleet-event" {
+            self.name = "fleet-event";
+            return fleet_event(argument, payload);
+        }
+        let row = harness::caller(argument, payload, nearest);
+        self.row = Some(row);
+        let told = payload.text(row.fields.event);
+        let event = row
+            .event(if self.line.event.is_empty() { told } else { self.line.event })
+            // Another harness's hook file was run: its payload names the event.
+            .or_else(|| row.event(told).filter(|_| row.id != argument.id))
+            .ok_or(Drop::Event)?;
+        self.name = event.native;
+        if row.holds_stdin.contains(&event.native) {
+            self.input = Input::Over;
+        }
+        Ok(Said {
+            kind: event.kind(payload),
+            name: event.normal,
+            pid: None,
+            instance: "",
+            sequence: None,
+            ts: None,
+            detail: "",
+            tool: payload.text(row.fields.tool),
+            event_id: "",
+        })
+    }
+
+    /// Takes what the harness still has to write, so that it meets no broken
+    /// pipe.
+    fn drain(&mut self, room: &mut Room) {
+        let mut left = payload::MAX_PAYLOAD;
+        while self.input == Input::Open && left > 0 {
+            match stdio::wait(DRAIN_MS) {
+                stdio::Ready::Yes => match stdio::read(room.window()) {
+                    Ok(n) if n > 0 => left = left.saturating_sub(n as u64),
+                    _ => self.input = Input::Over,
+                },
+                stdio::Ready::Closed | stdio::Ready::No => self.input = Input::Over,
+            }
+        }
+    }
+
+    fn log(&self, dropped: Drop) {
+        // An event of a newer harness is no fault, and an unusable store has no
+        // log.
+        if matches!(dropped, Drop::Event | Drop::Store(_)) {
+            return;
+        }
+        let line = fault::Fault {
+            now: self.now.secs(),
+            code: dropped.code(),
+            harness: self.row.map_or("-", |row| row.id),
+            event: self.name,
+            number: dropped.number(),
+        };
+        if let Ok(store) = Root::find(self.env).and_then(|r| Store::open(&r, harness::is_known)) {
+            let _ = fault::log(&store.root, &line);
+        }
+    }
+
+    fn report(&self, outcome: &Outcome) -> i32 {
+        let (word, reason, status, exit) = match outcome {
+            Outcome::Written(status) => ("written", "", status.name(), Exit::Ok),
+            Outcome::Ignored(why) => ("ignored", why.code(), "", Exit::Ok),
+            Outcome::Dropped(why) => ("dropped", why.code(), "", why.exit()),
+        };
+        let mut canonical = [0; limit::TOKEN + 16];
+        let mut id = Fixed::new(&mut canonical);
+        if let (Some(digest), Some(row)) = (self.digest, self.row) {
+            id::put_canonical(&mut id, row.id, &digest);
+        }
+        let mut line = [0; 512];
+        let mut out = Fixed::new(&mut line);
+        let mut object = Object::open(&mut out);
+        object
+            .str("outcome", word)
+            .str("reason", reason)
+            .str("canonical_id", id.text().unwrap_or(""))
+            .str("status", status);
+        object.close();
+        crate::record::out::Sink::put(&mut out, b"\n");
+        let mut to = fail::stdout();
+        let told = to.put(out.bytes().unwrap_or(b"")).and_then(|()| to.flush());
+        fail::end("tongs-hook", told.map(|()| exit))
+    }
+}
+
+/// Reads a normalised event: a program says its status itself.
+fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'p>, Drop> {
+    if payload.int(Want::SchemaVersion) != Some(1) {
+        return Err(Drop::Field);
+    }
+    let event_id = payload.id(&[Want::EventId], limit::ID).ok_or(Drop::Field)?;
+    if event_id.strip_prefix(row.id).and_then(|rest| rest.strip_prefix('.')).is_none_or(str::is_empty) {
+        return Err(Drop::Field);
+    }
+    let status = Status::find(payload.text(&[Want::Status])).filter(|s| *s != Status::Discovered);
+    let pid = match payload.has(Want::Pid) {
+        true => Some(payload.int(Want::Pid).and_then(|n| u32::try_from(n).ok()).ok_or(Drop::Field)?),
+        false => None,
+    };
+    Ok(Said {
+        kind: Kind::Report(status.ok_or(Drop::Field)?),
+        name: "fleet-event",
+        pid,
+        instance: payload.id(&[Want::InstanceId], limit::ID).unwrap_or(""),
+        sequence: payload.int(Want::Sequence),
+        ts: payload.int(Want::Ts),
+        detail: payload.text(&[Want::Detail]),
+        tool: payload.text(&[Want::Tool]),
+        event_id,
+    })
+}
+
+/// The directory that the payload names, else the one that the hook runs in.
+fn cwd<'c>(told: &'c str, buffer: &'c mut [u8; limit::PATH]) -> &'c str {
+    if !told.is_empty() && !told.contains('\0') {
+        return told;
+    }
+    let own = Dir::cwd().read_link(c"/proc/self/cwd", buffer).unwrap_or(b"");
+    core::str::from_utf8(own).unwrap_or("")
+}

@@ -1,0 +1,261 @@
+//! Where processes meet harnesses and records.
+
+use std::collections::HashMap;
+
+use super::draft::{Draft, Marks, Owner};
+use crate::harness::rules::{Change, Event, Kind, Words, apply, put_instance};
+use crate::harness::{self, Identity, Image, ROWS, Row, belongs};
+use crate::probe::{self, Ancestry, Here, Outside, Process, Recorded};
+use crate::record::id::{self, Part};
+use crate::record::out::Fixed;
+use crate::record::{Checked, Key, Status};
+use crate::store::maintain::{Agent, Processes};
+use crate::store::{Decide, Patience, Scratch, Session, Store};
+use crate::sys::clock::Now;
+use crate::sys::fs::euid;
+use crate::sys::process::Verdict;
+
+/// A process that is a harness.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    /// The harness.
+    pub row: &'static Row,
+    /// The process.
+    pub process: Process,
+}
+
+/// Finds the nearest ancestor that is a harness, whichever it is.
+pub fn nearest(ancestry: &mut Ancestry) -> Option<Seen> {
+    for at in 0..probe::MAX_ANCESTORS {
+        let process = ancestry.get(at)?;
+        if let Some(row) = harness_of(process) {
+            return Some(Seen { row, process: *process });
+        }
+    }
+    None
+}
+
+/// Says which harness a process is.
+fn harness_of(process: &Process) -> Option<&'static Row> {
+    first_that_looks(process, |_| true)
+}
+
+/// Says which of some harnesses a process looks like. The name decides first;
+/// the program's file is asked for only where no name fits.
+fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Option<&'static Row> {
+    let (mut exe, mut line) = ([0; 4096], [0; 4096]);
+    let named = ROWS.iter().any(|row| wanted(row) && row.looks().has_name(process.comm()));
+    let image = Image {
+        comm: process.comm(),
+        exe: if named { None } else { process.exe(&mut exe) },
+        cmdline: process.cmdline(&mut line),
+    };
+    ROWS.iter().find(|row| wanted(row) && belongs(row.looks(), &image) == Some(true))
+}
+
+/// Says whether a process can be the one of a record of this harness. What an
+/// emitter's process looks like is its own business.
+fn can_be(row: &Row, process: &Process) -> Option<bool> {
+    let Identity::Discoverable(looks) = &row.process else { return Some(true) };
+    let (mut exe, mut line) = ([0; 4096], [0; 4096]);
+    let image = Image {
+        comm: process.comm(),
+        exe: if looks.has_name(process.comm()) { None } else { process.exe(&mut exe) },
+        cmdline: process.cmdline(&mut line),
+    };
+    belongs(looks, &image)
+}
+
+/// The maintainer's view of the processes of this machine.
+pub struct Table<'a> {
+    here: &'a Here,
+    now: Now,
+    patience: Patience,
+    /// Pid namespaces of other places that records name.
+    places: Vec<u64>,
+    seen: HashMap<u32, Process>,
+    outside: Outside,
+    agents: Vec<Agent>,
+    scratch: Box<Scratch>,
+}
+
+impl<'a> Table<'a> {
+    /// Looks at nothing yet.
+    pub fn new(here: &'a Here, now: Now, patience: Patience) -> Table<'a> {
+        Table {
+            here,
+            now,
+            patience,
+            places: Vec::new(),
+            seen: HashMap::new(),
+            outside: Outside::default(),
+            agents: Vec::new(),
+            scratch: Box::default(),
+        }
+    }
+
+    fn boot(&self) -> &'a str {
+        boot(self.here)
+    }
+
+    /// Judges a recorded process by the one look at all processes.
+    fn known(&self, row: &Row, recorded: &Recorded<'_>) -> Option<Verdict> {
+        if recorded.is_of_another_boot(self.here) {
+            return Some(Verdict::Dead);
+        }
+        if recorded.is_foreign(self.here) {
+            let alive = self.outside.find(recorded).is_some();
+            return Some(if alive { Verdict::Alive } else { Verdict::Unknown });
+        }
+        let process = self.seen.get(&u32::try_from(recorded.pid).ok()?)?;
+        let same = !process.dead && recorded.start.parse().ok() == Some(process.start);
+        (same && can_be(row, process) == Some(true)).then_some(Verdict::Alive)
+    }
+}
+
+/// This boot's id as text; empty where it cannot be read.
+pub fn boot(here: &Here) -> &str {
+    here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("")
+}
+
+/// The process that a record names, with its harness.
+fn recorded<'r>(record: &Checked<'r>) -> Option<(&'static Row, Recorded<'r>)> {
+    let mut name = [0; crate::record::limit::NAME];
+    let row = harness::find(record.harness().copy(&mut name)?)?;
+    let text = |key| record.text(key).plain().unwrap_or("");
+    Some((row, Recorded {
+        pid: record.pid?,
+        start: text(Key::ProcessStart),
+        boot: text(Key::BootId),
+        pid_ns: text(Key::PidNs).parse().ok(),
+    }))
+}
+
+impl Processes for Table<'_> {
+    fn note(&mut self, record: &Checked<'_>) {
+        if let Some((_, recorded)) = recorded(record).filter(|(_, r)| r.is_foreign(self.here)) {
+            self.places.extend(recorded.pid_ns.filter(|ns| !self.places.contains(ns)));
+        }
+    }
+
+    fn look(&mut self) {
+        let uid = euid();
+        let (seen, agents, outside) = (&mut self.seen, &mut self.agents, &mut self.outside);
+        let (here, places) = (self.here, &self.places);
+        // Without /proc nothing is seen, and a record's process is asked for
+        // one by one.
+        let _ = probe::pids(|pid| {
+            let ours = probe::uid(pid) == Some(uid);
+            if !ours && places.is_empty() {
+                return;
+            }
+            let Ok(process) = Process::read(pid) else { return };
+            if !places.is_empty() {
+                outside.take(&process, here);
+            }
+            if !ours {
+                return;
+            }
+            seen.insert(pid, process);
+            let row = discoverable(&process).filter(|_| !process.dead);
+            if let Some(row) = row {
+                let inner = outside.inner_pid(pid);
+                agents.push(Agent { harness: row.id, pid, start: process.start, inner });
+            }
+        });
+    }
+
+    fn verdict(&mut self, record: &Checked<'_>, fresh: bool) -> Verdict {
+        let Some((row, recorded)) = recorded(record) else { return Verdict::Unknown };
+        if let Some(verdict) = self.known(row, &recorded).filter(|_| !fresh || recorded.is_foreign(self.here)) {
+            return verdict;
+        }
+        // A record of a process that does not say when it started is of none:
+        // any process could have got the pid since. Schema 0 knew no starts.
+        if recorded.start.is_empty() && !record.legacy {
+            return Verdict::Dead;
+        }
+        probe::judge(&recorded, self.here, |process| can_be(row, process))
+    }
+
+    fn exists(&mut self, pid: u32) -> bool {
+        self.seen.contains_key(&pid) || Process::read(pid).is_ok()
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        self.agents.clone()
+    }
+
+    fn record(&mut self, store: &Store, agent: &Agent) -> bool {
+        let Some(row) = harness::find(agent.harness) else { return false };
+        let Some(process) = self.seen.get(&agent.pid).copied() else { return false };
+        let (mut buffer, mut tty_buffer) = ([0; 4096], [0; 4096]);
+        let cwd = process.cwd(&mut buffer).and_then(|cwd| core::str::from_utf8(cwd).ok());
+        // A process whose directory cannot be seen is not ours to show.
+        let Some(cwd) = cwd else { return false };
+        let tty = process.tty(&mut tty_buffer).and_then(|tty| core::str::from_utf8(tty).ok()).unwrap_or("");
+        let (session, start) = (format!("proc-{}", agent.pid), agent.start.to_string());
+        let detail = format!("PID {} {tty}", agent.pid);
+        let mut instance = [0; 32];
+        let mut instance = Fixed::new(&mut instance);
+        put_instance(&mut instance, agent.pid, agent.start);
+        let instance = instance.text().unwrap_or("");
+        let plain = Part::Plain;
+        let digest = id::canonical(plain(row.id), plain(&session), plain(instance));
+        let draft = Draft {
+            row,
+            session: &session,
+            instance,
+            digest,
+            owner: Some(Owner { pid: agent.pid, start: &start }),
+            boot: self.boot(),
+            pid_ns: self.here.pid_ns,
+            cwd,
+            now: self.now,
+            ts: self.now.secs(),
+            event: Event {
+                kind: Kind::Report(Status::Discovered),
+                boot_ms: None,
+                subagent: "",
+                turn_id: "",
+                tool: "",
+                background: None,
+                tool_use_answers: false,
+                compact_ends: false,
+            },
+            words: Words { tool: "", message: "", error: "", reported: detail.trim_end() },
+            last_event: "",
+            method: "process",
+            source: "process",
+            kind: "process",
+            title: "",
+            sequence: None,
+            marks: Marks::default(),
+            surroundings: None,
+        };
+        let identity = id::identity(plain(row.id), plain(&session));
+        let written = Session::lock(store, &identity, self.patience).and_then(|locked| {
+            locked.update(&digest, self.now.secs(), &mut self.scratch, |stored, out| {
+                match (stored, apply(None, &draft.event)) {
+                    (None, Change::Write(write)) => {
+                        draft.put(out, None, &write);
+                        Decide::Write(true)
+                    }
+                    _ => Decide::Leave(false),
+                }
+            })
+        });
+        written.unwrap_or(false)
+    }
+}
+
+/// Says which discoverable harness a process is, asking as little as decides:
+/// most processes are none, and their arguments are the dearest to read.
+fn discoverable(process: &Process) -> Option<&'static Row> {
+    let fits = |name: &[u8]| ROWS.iter().any(|row| row.is_discoverable() && row.looks().has_name(name));
+    let mut exe = [0; 4096];
+    let hopeful = fits(process.comm())
+        || harness::is_interpreter(process.comm())
+        || process.exe(&mut exe).is_some_and(|path| fits(harness::base_name(path)));
+    if hopeful { first_that_looks(process, Row::is_discoverable) } else { None }
+}

@@ -1,0 +1,228 @@
+//! Sessions as commands show them: which are wanted, in which order, and their
+//! fields as text.
+
+use crate::cli::Shown;
+use crate::harness;
+use crate::record::scan::{Entries, quoted};
+use crate::record::{Checked, Key, Status, limit};
+use crate::store::annotate::{Derived, View, put_session};
+use crate::sys::clock::Now;
+
+/// The view of a reader: now, and from here.
+pub fn of(now: &Now) -> View {
+    View { now: now.secs(), pid_ns: crate::probe::own_pid_ns() }
+}
+
+/// Which sessions are wanted.
+pub struct Filter {
+    /// Of one of these harnesses; empty is any.
+    pub harnesses: Vec<String>,
+    /// With one of these statuses; empty is any.
+    pub statuses: Vec<Status>,
+    /// That need attention.
+    pub attention: bool,
+    /// In this pane.
+    pub pane: Option<String>,
+    /// That their harness can take up again.
+    pub resumable: bool,
+}
+
+/// Variables that name a pane.
+const PANES: [&str; 4] = ["TMUX_PANE", "ZELLIJ_PANE_ID", "WEZTERM_PANE", "KITTY_WINDOW_ID"];
+
+impl Filter {
+    /// Whether a session is wanted.
+    pub fn takes(&self, record: &Checked<'_>, derived: &Derived) -> bool {
+        let harness = record.harness();
+        (self.harnesses.is_empty() || self.harnesses.iter().any(|h| harness.is(h)))
+            && (self.statuses.is_empty() || record.status.is_some_and(|s| self.statuses.contains(&s)))
+            && (!self.attention || derived.needs_attention)
+            && self.pane.as_ref().is_none_or(|pane| in_pane(record, pane))
+            && (!self.resumable || is_resumable(record))
+    }
+}
+
+fn in_pane(record: &Checked<'_>, pane: &str) -> bool {
+    record.raw(Key::TerminalEnv).is_some_and(|env| {
+        Entries::of(env).any(|(key, kind, value)| {
+            PANES.iter().any(|name| key.is(name)) && quoted(kind, value).is_some_and(|v| v.is(pane))
+        })
+    })
+}
+
+/// Whether the harness has a command that takes the session up again, and the
+/// id is one that can stand in a command line.
+fn is_resumable(record: &Checked<'_>) -> bool {
+    let mut name = [0; limit::NAME];
+    let row = record.harness().copy(&mut name).and_then(harness::find);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !record.process
+        && row.is_some_and(|row| !row.resume.is_empty())
+        && record.text(Key::SessionId).chars().all(plain)
+}
+
+/// A session that was read, kept.
+pub struct Row {
+    /// The session as `status --json` prints it.
+    pub json: Vec<u8>,
+    /// The status; `None` for one that schema 1 does not know.
+    pub status: Option<Status>,
+    /// The status as it stands.
+    pub status_text: String,
+    /// The harness.
+    pub harness: String,
+    /// The last component of the directory.
+    pub repo: String,
+    /// The branch, where known.
+    pub branch: String,
+    /// The detail.
+    pub detail: String,
+    /// The canonical id; the session id for schema 0.
+    pub id: String,
+    /// The derived fields.
+    pub derived: Derived,
+}
+
+impl Row {
+    /// Keeps a session.
+    pub fn of(record: &Checked<'_>, derived: &Derived) -> Row {
+        let mut json = Vec::new();
+        put_session(&mut json, record, derived);
+        let text = |key| record.text(key).to_string();
+        Row {
+            json,
+            status: record.status,
+            status_text: match record.status {
+                Some(status) => status.name().to_string(),
+                None => text(Key::Status),
+            },
+            harness: record.harness().to_string(),
+            repo: text(Key::Repo),
+            branch: text(Key::Branch),
+            detail: text(Key::Detail),
+            id: if record.legacy { text(Key::SessionId) } else { text(Key::CanonicalId) },
+            derived: *derived,
+        }
+    }
+
+    /// The repository, with its branch where that is known.
+    pub fn place(&self) -> String {
+        if self.branch.is_empty() { self.repo.clone() } else { format!("{}@{}", self.repo, self.branch) }
+    }
+
+    /// Whether the session asks for its user.
+    pub fn asks(&self) -> bool {
+        match self.status {
+            Some(Status::Waiting | Status::Error) => true,
+            Some(Status::Idle) => self.derived.needs_attention && !self.derived.seen,
+            _ => false,
+        }
+    }
+
+    /// One field as text: a string as it is, anything else as JSON; empty where
+    /// the session does not have it.
+    pub fn field(&self, name: &str) -> String {
+        let object: serde_json::Value = serde_json::from_slice(&self.json).unwrap_or_default();
+        match object.get(name) {
+            None | Some(serde_json::Value::Null) => String::new(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        }
+    }
+}
+
+/// The names of the fields that a session may have.
+pub fn field_names() -> Vec<&'static str> {
+    Key::ALL.iter().map(|key| key.name()).collect()
+}
+
+/// Reads a list of field names; the error is the first that is none.
+pub fn fields(list: &str) -> Result<Vec<String>, String> {
+    let known = field_names();
+    let check = |name: &str| {
+        if known.contains(&name) { Ok(name.to_string()) } else { Err(name.to_string()) }
+    };
+    list.split(',').map(check).collect()
+}
+
+/// An order of sessions.
+#[derive(Clone, Copy)]
+pub enum Order {
+    /// Who needs attention first, then by status.
+    Attention,
+    /// By status.
+    Status,
+    /// The newest event first.
+    Age,
+    /// By repository.
+    Repo,
+}
+
+impl Order {
+    /// The names of the orders.
+    pub const NAMES: &'static [&'static str] = &["attention", "status", "age", "repo"];
+
+    /// Finds an order by its name.
+    pub fn find(name: &str) -> Option<Order> {
+        Some(match name {
+            "attention" => Order::Attention,
+            "status" => Order::Status,
+            "age" => Order::Age,
+            "repo" => Order::Repo,
+            _ => return None,
+        })
+    }
+
+    /// Sorts; what is equal goes by repository and id, so that the order does
+    /// not change from one call to the next.
+    pub fn sort(self, rows: &mut [Row]) {
+        let key = |row: &Row| match self {
+            Order::Attention => (!row.derived.needs_attention, rank(row), 0),
+            Order::Status => (false, rank(row), 0),
+            Order::Age => (false, 0, row.derived.age_seconds),
+            Order::Repo => (false, 0, 0),
+        };
+        rows.sort_by(|a, b| {
+            (key(a), &a.repo, &a.id).cmp(&(key(b), &b.repo, &b.id))
+        });
+    }
+}
+
+/// The place of a status in the order of urgency.
+pub fn rank(row: &Row) -> usize {
+    const ORDER: [Status; 7] = [
+        Status::Waiting,
+        Status::Error,
+        Status::Running,
+        Status::Started,
+        Status::Idle,
+        Status::Discovered,
+        Status::Ended,
+    ];
+    ORDER.iter().position(|s| Some(*s) == row.status).unwrap_or(ORDER.len())
+}
+
+/// An age for people: `5s`, `12m`, `3h07m`, `2d4h`.
+pub fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d{}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// A session's fields for people, one a line.
+pub fn lines(row: &Row) -> String {
+    let object: serde_json::Value = serde_json::from_slice(&row.json).unwrap_or_default();
+    let mut text = String::new();
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let value = match value {
+            serde_json::Value::String(text) if text.is_empty() => continue,
+            serde_json::Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        text.push_str(&format!("{:<18} {}\n", Shown(name).to_string(), Shown(&value)));
+    }
+    text
+}

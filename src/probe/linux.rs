@@ -1,0 +1,141 @@
+//! Reading `/proc`: thin, one call a fact, nothing kept open.
+
+use core::mem::MaybeUninit;
+
+use super::stat::{self, Stat};
+use crate::record::id::Name;
+use crate::record::out::{Fixed, int};
+use crate::sys::fs::{Dir, Errno, Open};
+
+/// Bytes of a stat line that are read: names are at most 64 bytes and 50
+/// numbers at most 20 digits each, so none is longer.
+const STAT_BYTES: usize = 1024;
+
+fn path(pid: u32, file: &str) -> Name {
+    let mut digits = [0; 10];
+    let mut out = Fixed::new(&mut digits);
+    int(&mut out, pid.into());
+    Name::of(&[b"/proc/", out.bytes().unwrap_or(b"0"), file.as_bytes()])
+}
+
+/// Why a process could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no such process, as far as this process may see.
+    Gone,
+    /// The system refused or the text was not understood.
+    Hidden,
+}
+
+impl From<Errno> for Unread {
+    fn from(e: Errno) -> Unread {
+        match e {
+            Errno::NOENT | Errno::SRCH | Errno::NOTDIR => Unread::Gone,
+            _ => Unread::Hidden,
+        }
+    }
+}
+
+/// One process at the moment of reading. Name and start come from one read, so
+/// they belong together; the rest is asked for when needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The pid.
+    pub pid: u32,
+    /// The parent; 0 for none.
+    pub ppid: u32,
+    /// Start in clock ticks since boot.
+    pub start: u64,
+    /// Whether only the entry is left.
+    pub dead: bool,
+    comm: [u8; 64],
+    comm_len: usize,
+}
+
+impl Process {
+    /// Reads `/proc/PID/stat`.
+    pub fn read(pid: u32) -> Result<Process, Unread> {
+        let mut line = [0; STAT_BYTES];
+        let len = Dir::cwd().open(path(pid, "/stat").c(), Open::Read)?.read(&mut line)?;
+        let stat = Stat::parse(&line[..len]).ok_or(Unread::Hidden)?;
+        let mut process = Process {
+            pid,
+            ppid: stat.ppid,
+            start: stat.start,
+            dead: stat.is_dead(),
+            comm: [0; 64],
+            comm_len: stat.comm.len().min(64),
+        };
+        process.comm[..process.comm_len].copy_from_slice(&stat.comm[..process.comm_len]);
+        Ok(process)
+    }
+
+    /// The command name.
+    pub fn comm(&self) -> &[u8] {
+        &self.comm[..self.comm_len]
+    }
+
+    /// The name of the program's file, without directories and without the
+    /// mark of a file that was removed.
+    pub fn exe<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+        let target = Dir::cwd().read_link(path(self.pid, "/exe").c(), buffer).ok()?;
+        Some(target.strip_suffix(b" (deleted)").unwrap_or(target))
+    }
+
+    /// The start of the command line, arguments ended by NULs.
+    pub fn cmdline<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+        let file = Dir::cwd().open(path(self.pid, "/cmdline").c(), Open::Read).ok()?;
+        let len = file.read(buffer).ok()?;
+        buffer.get(..len)
+    }
+
+    /// The current directory.
+    pub fn cwd<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+        Dir::cwd().read_link(path(self.pid, "/cwd").c(), buffer).ok().map(|target| &*target)
+    }
+
+    /// The terminal behind standard input, such as `pts/3`.
+    pub fn tty<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+        let target = Dir::cwd().read_link(path(self.pid, "/fd/0").c(), buffer).ok()?;
+        target.strip_prefix(b"/dev/").filter(|tty| tty.starts_with(b"pts/") || tty.starts_with(b"tty"))
+    }
+}
+
+/// The owner of a process.
+pub fn uid(pid: u32) -> Option<u32> {
+    Dir::cwd().entry(path(pid, "").c()).ok().map(|meta| meta.uid)
+}
+
+/// The inode number of a process's pid namespace.
+pub fn pid_ns(pid: u32) -> Option<u64> {
+    Dir::cwd().follow(path(pid, "/ns/pid").c()).ok().map(|meta| meta.ino)
+}
+
+/// The inode number of this process's pid namespace.
+pub fn own_pid_ns() -> Option<u64> {
+    Dir::cwd().follow(c"/proc/self/ns/pid").ok().map(|meta| meta.ino)
+}
+
+/// The pid of a process in its own, innermost namespace.
+pub fn innermost_pid(pid: u32) -> Option<u32> {
+    let mut text = [0; 4096];
+    let len = Dir::cwd().open(path(pid, "/status").c(), Open::Read).ok()?.read_all(&mut text).ok()?;
+    stat::innermost_pid(text.get(..len)?)
+}
+
+/// Calls `each` with every pid that `/proc` lists.
+pub fn pids(mut each: impl FnMut(u32)) -> Result<(), Errno> {
+    let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+    Dir::cwd().follow_dir(c"/proc")?.list(&mut buffer, |name| {
+        if let Some(pid) = stat::number(name.to_bytes()).and_then(|n| u32::try_from(n).ok()) {
+            each(pid);
+        }
+        true
+    })
+}
+
+impl AsRef<[u8]> for Process {
+    fn as_ref(&self) -> &[u8] {
+        self.comm()
+    }
+}

@@ -1,0 +1,176 @@
+//! Which process is it, and is it still there.
+//!
+//! A process is known by three raw values: its pid, its start in clock ticks
+//! and the boot that both belong to. They are compared as they were read and
+//! never turned into wall time, so a step of the clock changes nothing. There
+//! are three answers ([`Verdict`]): not being able to see is not proof of
+//! death.
+//!
+//! Linux reads `/proc` ([`linux`]); the parsers are apart ([`stat`]) and work
+//! on bytes anywhere. macOS and FreeBSD get readers of their own beside it,
+//! over `sysctl(3)`.
+
+#[cfg(target_os = "linux")]
+pub mod linux;
+pub mod stat;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Process, Unread, own_pid_ns, pid_ns, pids, uid};
+#[cfg(not(target_os = "linux"))]
+compile_error!("the prober for this system is not written yet: see src/probe/mod.rs");
+
+use crate::sys::clock::{BootId, boot_id};
+use crate::sys::process::{Existence, Verdict, exists};
+
+/// Most ancestors that are looked at.
+pub const MAX_ANCESTORS: usize = 64;
+
+/// The boot and the pid namespace that this process lives in.
+#[derive(Clone, Copy, Debug)]
+pub struct Here {
+    /// The boot, where it can be read.
+    pub boot: Option<BootId>,
+    /// Inode number of the pid namespace, where it can be read.
+    pub pid_ns: Option<u64>,
+}
+
+impl Here {
+    /// Reads both.
+    pub fn read() -> Here {
+        Here { boot: boot_id(), pid_ns: own_pid_ns() }
+    }
+}
+
+/// A process as a record names it. Empty and `None` are "not recorded".
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The pid; `u64::MAX` is a number that no process can have.
+    pub pid: u64,
+    /// Start in clock ticks since boot, decimal.
+    pub start: &'a str,
+    /// The boot.
+    pub boot: &'a str,
+    /// Inode number of the pid namespace.
+    pub pid_ns: Option<u64>,
+}
+
+impl Recorded<'_> {
+    /// Whether the pid is a number of another pid namespace.
+    pub fn is_foreign(&self, here: &Here) -> bool {
+        matches!((self.pid_ns, here.pid_ns), (Some(theirs), Some(ours)) if theirs != ours)
+    }
+
+    /// Whether the record was written before this boot.
+    pub fn is_of_another_boot(&self, here: &Here) -> bool {
+        let boot = here.boot.as_ref().map_or(&b""[..], |id| id);
+        !self.boot.is_empty() && !boot.is_empty() && self.boot.as_bytes() != boot
+    }
+}
+
+/// Says whether the recorded process is still there. `belongs` looks at the
+/// process that has the pid now and says whether it can be the recorded one:
+/// `None` when it could not see enough.
+///
+/// A process of another pid namespace is unknown here; see [`Outside`].
+pub fn judge(
+    recorded: &Recorded<'_>,
+    here: &Here,
+    belongs: impl FnOnce(&Process) -> Option<bool>,
+) -> Verdict {
+    if recorded.is_of_another_boot(here) {
+        return Verdict::Dead;
+    }
+    if recorded.is_foreign(here) {
+        return Verdict::Unknown;
+    }
+    let Ok(pid) = u32::try_from(recorded.pid) else { return Verdict::Dead };
+    let process = match Process::read(pid) {
+        Ok(process) => process,
+        // hidepid hides entries of processes that kill(2) still knows.
+        Err(_) => {
+            return if exists(pid) == Existence::No { Verdict::Dead } else { Verdict::Unknown };
+        }
+    };
+    if process.dead || !starts_equal(process.start, recorded.start) {
+        return Verdict::Dead;
+    }
+    match belongs(&process) {
+        Some(true) => Verdict::Alive,
+        Some(false) => Verdict::Dead,
+        None => Verdict::Unknown,
+    }
+}
+
+/// Whether a recorded start is this one; an unrecorded one is not compared.
+fn starts_equal(start: u64, recorded: &str) -> bool {
+    recorded.is_empty() || stat::number(recorded.as_bytes()) == Some(start)
+}
+
+/// The processes of other pid namespaces that can be seen from here, so that
+/// records of containers can be matched: namespace, pid in there, start.
+#[derive(Default)]
+pub struct Outside {
+    seen: Vec<(u64, u32, u64, u32)>,
+}
+
+impl Outside {
+    /// Takes one process of the pass over `/proc`, where it lives elsewhere.
+    pub fn take(&mut self, process: &Process, here: &Here) {
+        let Some(ns) = pid_ns(process.pid).filter(|ns| Some(*ns) != here.pid_ns) else { return };
+        if let Some(inner) = linux::innermost_pid(process.pid) {
+            self.seen.push((ns, inner, process.start, process.pid));
+        }
+    }
+
+    /// The pid that a process of elsewhere has in its own namespace.
+    pub fn inner_pid(&self, pid: u32) -> Option<u32> {
+        self.seen.iter().find(|(.., outer)| *outer == pid).map(|(_, inner, ..)| *inner)
+    }
+
+    /// Finds the pid that a recorded process has here.
+    pub fn find(&self, recorded: &Recorded<'_>) -> Option<u32> {
+        let start = stat::number(recorded.start.as_bytes())?;
+        self.seen
+            .iter()
+            .find(|(ns, inner, ticks, _)| {
+                Some(*ns) == recorded.pid_ns && u64::from(*inner) == recorded.pid && *ticks == start
+            })
+            .map(|(.., pid)| *pid)
+    }
+}
+
+/// This process's ancestors, nearest first, read one by one as they are asked
+/// for. The walk ends at pid 1, at a cycle, at a process that cannot be read
+/// and after [`MAX_ANCESTORS`].
+pub struct Ancestry {
+    seen: [Option<Process>; MAX_ANCESTORS],
+    len: usize,
+    next: u32,
+}
+
+impl Ancestry {
+    /// Starts with the process `first`, usually this process's parent.
+    pub fn from(first: u32) -> Ancestry {
+        Ancestry { seen: [None; MAX_ANCESTORS], len: 0, next: first }
+    }
+
+    /// The ancestor at a distance, 0 being the nearest.
+    pub fn get(&mut self, at: usize) -> Option<&Process> {
+        while self.len <= at && self.len < MAX_ANCESTORS {
+            if self.next <= 1 || self.seen().any(|p| p.pid == self.next) {
+                self.next = 0;
+                return None;
+            }
+            let process = Process::read(self.next).ok();
+            self.next = process.map_or(0, |p| p.ppid);
+            self.seen[self.len] = Some(process?);
+            self.len += 1;
+        }
+        self.seen.get(at)?.as_ref()
+    }
+
+    /// The ancestors that were read so far.
+    pub fn seen(&self) -> impl Iterator<Item = &Process> {
+        self.seen[..self.len].iter().flatten()
+    }
+}

@@ -1,0 +1,156 @@
+//! The record as bytes: finding its fields, checking them, its canonical id,
+//! and writing JSON.
+//!
+//! Everything here is pure: no file, no clock, no environment. [`scan`] and
+//! [`check`] never allocate and take time linear in the record's length; both
+//! facts are tested. tongs-record(5) describes the format.
+
+pub mod check;
+pub mod id;
+pub mod out;
+pub mod scan;
+pub mod sha256;
+pub mod text;
+
+pub use check::{Checked, Status};
+pub use scan::{Fault, FaultKind, Kind, Scan};
+pub use text::Text;
+
+/// Largest record, in bytes.
+pub const MAX_BYTES: usize = 65_536;
+
+/// Byte limits of the text fields, as UTF-8 after unescaping.
+pub mod limit {
+    /// session_id, instance_id, repo, last_event, desktop_target.
+    pub const ID: usize = 512;
+    /// cwd, worktree.
+    pub const PATH: usize = 4096;
+    /// detail, title, branch.
+    pub const DETAIL: usize = 512;
+    /// tool, waiting_tool.
+    pub const TOOL: usize = 256;
+    /// harness_id, terminal.
+    pub const NAME: usize = 64;
+    /// pid, status, source, record_kind.
+    pub const SHORT: usize = 32;
+    /// process_start, canonical_id, a key of terminal_env.
+    pub const TOKEN: usize = 128;
+    /// process_identity.
+    pub const IDENTITY: usize = 16;
+    /// Entries of terminal_env.
+    pub const ENV_ITEMS: usize = 32;
+    /// A value of terminal_env.
+    pub const ENV_VALUE: usize = 1024;
+    /// Seconds that a written `ts` may lie in the future.
+    pub const FUTURE: u64 = 300;
+}
+
+macro_rules! keys {
+    ($($variant:ident = $name:literal),* $(,)?) => {
+        /// A key that tongs knows; all other keys are kept as they are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Key { $(#[doc = concat!("`", $name, "`")] $variant),* }
+
+        impl Key {
+            /// Every known key, in the order in which records are written.
+            pub const ALL: &'static [Key] = &[$(Key::$variant),*];
+
+            /// The key as it stands in a record.
+            pub const fn name(self) -> &'static str {
+                match self { $(Key::$variant => $name),* }
+            }
+
+            /// Finds a key by its unescaped name.
+            pub fn find(name: &[u8]) -> Option<Key> {
+                const NAMES: &[&[u8]] = &[$($name.as_bytes()),*];
+                // By length first: keys of one length are few.
+                Self::ALL.iter().copied().zip(NAMES)
+                    .find(|(_, known)| known.len() == name.len() && **known == name)
+                    .map(|(key, _)| key)
+            }
+        }
+    };
+}
+
+keys! {
+    SchemaVersion = "schema_version",
+    RecordKind = "record_kind",
+    CanonicalId = "canonical_id",
+    SessionId = "session_id",
+    InstanceId = "instance_id",
+    HarnessId = "harness_id",
+    Agent = "agent",
+    Repo = "repo",
+    Cwd = "cwd",
+    Pid = "pid",
+    ProcessStart = "process_start",
+    ProcessIdentity = "process_identity",
+    Status = "status",
+    Detail = "detail",
+    Tool = "tool",
+    Ts = "ts",
+    Started = "started",
+    Source = "source",
+    LastEvent = "last_event",
+    Terminal = "terminal",
+    TerminalEnv = "terminal_env",
+    FocusTarget = "focus_target",
+    Sequence = "sequence",
+    ArrivalSequence = "arrival_sequence",
+    // ours, kept by a reference reader
+    BootId = "boot_id",
+    PidNs = "pid_ns",
+    TsMs = "ts_ms",
+    BootMs = "boot_ms",
+    MonoMs = "mono_ms",
+    Turn = "turn",
+    TurnId = "turn_id",
+    PrevTurnId = "prev_turn_id",
+    WaitingFor = "waiting_for",
+    WaitingSince = "waiting_since",
+    WaitingTool = "waiting_tool",
+    WaitingAgent = "waiting_agent",
+    Background = "background",
+    Branch = "branch",
+    Worktree = "worktree",
+    Title = "title",
+    Method = "method",
+    LaunchId = "launch_id",
+    ProfileId = "profile_id",
+    TerminalId = "terminal_id",
+    Bridge = "bridge",
+    // derived by readers: never stored, dropped where found
+    ShortId = "short_id",
+    AgeSeconds = "age_seconds",
+    NeedsAttention = "needs_attention",
+    Seen = "seen",
+    Quiet = "quiet",
+    Unverified = "unverified",
+}
+
+impl Key {
+    /// Whether readers compute this field, so that a stored one is dropped.
+    pub const fn is_derived(self) -> bool {
+        self as u8 >= Key::ShortId as u8
+    }
+    /// Whether a reader shows a value of this type under this key; the check
+    /// has already refused wrong types where the format says so.
+    pub const fn has_shape(self, kind: Kind) -> bool {
+        match self {
+            Key::SchemaVersion
+            | Key::Ts
+            | Key::Started
+            | Key::Sequence
+            | Key::ArrivalSequence
+            | Key::TsMs
+            | Key::BootMs
+            | Key::MonoMs
+            | Key::Turn
+            | Key::WaitingSince
+            | Key::Background => matches!(kind, Kind::Integer),
+            Key::TerminalEnv | Key::FocusTarget => matches!(kind, Kind::Object),
+            _ => matches!(kind, Kind::Text { .. }),
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! Finding the fields of one JSON object, in one pass.
+//!
+//! The acceptance rule: UTF-8; one object with nothing but white space around
+//! it; JSON's grammar; at most 64 keys at the top, no two of them equal after
+//! unescaping; at most 16 levels, the object itself being the first; strings
+//! without lone surrogates. Numbers are checked against the grammar and not
+//! converted, so `1e999` passes.
+
+use super::{Key, MAX_BYTES, Text};
+
+/// Most keys at the top of a record.
+pub const MAX_KEYS: usize = 64;
+/// Most levels of nesting, counting the record itself.
+pub const MAX_DEPTH: usize = 16;
+
+/// Why bytes are no acceptable record, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Offset of the offending byte or value.
+    pub at: u32,
+    /// What is wrong there.
+    pub kind: FaultKind,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Longer than [`MAX_BYTES`].
+    TooLong,
+    /// Not UTF-8.
+    Utf8,
+    /// Not JSON, or not one object.
+    Syntax,
+    /// Nested deeper than [`MAX_DEPTH`].
+    Depth,
+    /// More than [`MAX_KEYS`] keys.
+    Keys,
+    /// The same key twice.
+    Duplicate(Option<Key>),
+    /// A field is missing.
+    Missing(Key),
+    /// A field has the wrong type, is too long or out of range.
+    Invalid(Key),
+    /// A schema that is not this build's, such as a newer one.
+    Schema,
+    /// The canonical id is not the one of the three ids.
+    Forged,
+}
+
+impl core::fmt::Display for Fault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "byte {}: ", self.at)?;
+        match self.kind {
+            FaultKind::TooLong => write!(f, "longer than {MAX_BYTES} bytes"),
+            FaultKind::Utf8 => f.write_str("not UTF-8"),
+            FaultKind::Syntax => f.write_str("not a JSON object"),
+            FaultKind::Depth => write!(f, "nested deeper than {MAX_DEPTH} levels"),
+            FaultKind::Keys => write!(f, "more than {MAX_KEYS} keys"),
+            FaultKind::Duplicate(Some(key)) => write!(f, "{} stands twice", key.name()),
+            FaultKind::Duplicate(None) => f.write_str("a key stands twice"),
+            FaultKind::Missing(key) => write!(f, "{} is missing", key.name()),
+            FaultKind::Invalid(key) => write!(f, "{} is not valid", key.name()),
+            FaultKind::Schema => f.write_str("schema_version is not 1"),
+            FaultKind::Forged => f.write_str("canonical_id does not belong to these ids"),
+        }
+    }
+}
+
+/// The type of a JSON value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A string; `escaped` says that it holds a backslash.
+    Text {
+        /// Whether a backslash stands in it.
+        escaped: bool,
+    },
+    /// A number written without fraction, exponent or `-0`.
+    Integer,
+    /// Any other number.
+    Number,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// `null`
+    Null,
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+}
+
+/// One key and its value, as offsets into the scanned bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    key: (u32, u32),
+    value: (u32, u32),
+    /// The type of the value.
+    pub kind: Kind,
+    /// The key, where tongs knows it.
+    pub known: Option<Key>,
+    key_escaped: bool,
+}
+
+impl Field {
+    /// The key between its quotes.
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Text<'a> {
+        text(bytes, self.key, self.key_escaped)
+    }
+
+    /// The value as it stands, quotes and brackets included.
+    pub fn value<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.value.0 as usize..self.value.1 as usize).unwrap_or(b"")
+    }
+
+    /// The value as text, where it is a string.
+    pub fn text<'a>(&self, bytes: &'a [u8]) -> Option<Text<'a>> {
+        let Kind::Text { escaped } = self.kind else { return None };
+        Some(text(bytes, (self.value.0 + 1, self.value.1 - 1), escaped))
+    }
+
+    /// Offset of the value.
+    pub fn at(&self) -> u32 {
+        self.value.0
+    }
+}
+
+fn text(bytes: &[u8], span: (u32, u32), escaped: bool) -> Text<'_> {
+    let raw = bytes.get(span.0 as usize..span.1 as usize).unwrap_or(b"");
+    Text::new(core::str::from_utf8(raw).unwrap_or(""), escaped)
+}
+
+const NO_FIELD: Field =
+    Field { key: (0, 0), value: (0, 0), kind: Kind::Null, known: None, key_escaped: false };
+
+/// The fields of a record. One `Scan` is reused for many records.
+pub struct Scan {
+    fields: [Field; MAX_KEYS],
+    len: usize,
+    at: [u8; Key::ALL.len()],
+    /// Whether the bytes are printable ASCII without white space outside of
+    /// strings, so that they may be copied to any output.
+    pub compact: bool,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Scan::new()
+    }
+}
+
+impl Scan {
+    /// Holds no fields yet.
+    pub const fn new() -> Scan {
+        // All zero bits, so that a static one takes no room in the program.
+        Scan { fields: [NO_FIELD; MAX_KEYS], len: 0, at: [0; Key::ALL.len()], compact: false }
+    }
+
+    /// The fields in the order in which they stand.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields[..self.len]
+    }
+
+    /// The field of a known key.
+    pub fn get(&self, key: Key) -> Option<&Field> {
+        let at = usize::from(*self.at.get(key as usize)?);
+        self.fields.get(at.checked_sub(1)?)
+    }
+
+    /// Scans `bytes`, replacing what was found before.
+    pub fn scan(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.len = 0;
+        self.at.fill(0);
+        let fault = |at: usize, kind| Fault { at: at as u32, kind };
+        if bytes.len() > MAX_BYTES {
+            return Err(fault(MAX_BYTES, FaultKind::TooLong));
+        }
+        if let Err(e) = core::str::from_utf8(bytes) {
+            return Err(fault(e.valid_up_to(), FaultKind::Utf8));
+        }
+        let mut c = Cursor { bytes, at: 0, spaced: false };
+        self.object(&mut c).map_err(|kind| fault(c.at.min(bytes.len()), kind))?;
+        self.compact = !c.spaced && bytes.iter().all(|b| (0x20..0x7f).contains(b));
+        Ok(())
+    }
+
+    fn object(&mut self, c: &mut Cursor<'_>) -> Result<(), FaultKind> {
+        c.space();
+        c.expect(b'{')?;
+        c.space();
+        if !c.eat(b'}') {
+            loop {
+                c.expect(b'"')?;
+                let start = c.at;
+                let key_escaped = c.string()?;
+                let key = (start as u32, c.at as u32 - 1);
+                c.space();
+                c.expect(b':')?;
+                c.space();
+                let start = c.at;
+                let kind = c.value()?;
+                let value = (start as u32, c.at as u32);
+                self.push(c.bytes, Field { key, value, kind, known: None, key_escaped })?;
+                c.space();
+                if c.eat(b',') {
+                    c.space();
+                    continue;
+                }
+                c.expect(b'}')?;
+                break;
+            }
+        }
+        c.space();
+        if c.at == c.bytes.len() { Ok(()) } else { Err(FaultKind::Syntax) }
+    }
+
+    fn push(&mut self, bytes: &[u8], mut field: Field) -> Result<(), FaultKind> {
+        if self.len == MAX_KEYS {
+            return Err(FaultKind::Keys);
+        }
+        let name = field.key(bytes);
+        let mut buffer = [0; 32];
+        field.known = match name.plain() {
+            Some(plain) => Key::find(plain.as_bytes()),
+            None => name.copy(&mut buffer).and_then(|n| Key::find(n.as_bytes())),
+        };
+        match field.known {
+            Some(key) if self.at[key as usize] != 0 => {
+                return Err(FaultKind::Duplicate(Some(key)));
+            }
+            Some(key) => self.at[key as usize] = self.len as u8 + 1,
+            None => {
+                let others = self.fields().iter().filter(|f| f.known.is_none());
+                if others.map(|f| f.key(bytes)).any(|other| other.same(name)) {
+                    return Err(FaultKind::Duplicate(None));
+                }
+            }
+        }
+        self.fields[self.len] = field;
+        self.len += 1;
+        Ok(())
+    }
+}
+
+/// The entries of an object that was already scanned, such as `terminal_env`.
+pub struct Entries<'a> {
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Entries<'a> {
+    /// Reads the entries of `object`, the bytes of a value of [`Kind::Object`].
+    pub fn of(object: &'a [u8]) -> Entries<'a> {
+        Entries { cursor: Cursor { bytes: object, at: 0, spaced: false } }
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (Text<'a>, Kind, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let c = &mut self.cursor;
+        c.space();
+        // The first entry follows `{`, the others a comma; `}` ends them.
+        if !c.eat(b'{') && !c.eat(b',') {
+            return None;
+        }
+        c.space();
+        c.expect(b'"').ok()?;
+        let start = c.at as u32;
+        let escaped = c.string().ok()?;
+        let key = text(c.bytes, (start, c.at as u32 - 1), escaped);
+        c.space();
+        c.expect(b':').ok()?;
+        c.space();
+        let start = c.at;
+        let kind = c.value().ok()?;
+        Some((key, kind, c.bytes.get(start..c.at)?))
+    }
+}
+
+/// The text of a string value with its quotes, as [`Entries`] yields it.
+pub fn quoted(kind: Kind, value: &[u8]) -> Option<Text<'_>> {
+    let Kind::Text { escaped } = kind else { return None };
+    Some(text(value, (1, value.len() as u32 - 1), escaped))
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    spaced: bool,
+}
+
+impl Cursor<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let hit = self.peek() == Some(byte);
+        self.at += usize::from(hit);
+        hit
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), FaultKind> {
+        if self.eat(byte) { Ok(()) } else { Err(FaultKind::Syntax) }
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+            self.spaced = true;
+        }
+    }
+
+    /// Passes a string whose opening quote was eaten; says whether it holds an
+    /// escape.
+    fn string(&mut self) -> Result<bool, FaultKind> {
+        let mut escaped = false;
+        loop {
+            self.at += plain_run(&self.bytes[self.at..]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                _ => return Err(FaultKind::Syntax),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), FaultKind> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                self.at += 1;
+                match self.hex4()? {
+                    0xdc00..=0xdfff => Err(FaultKind::Syntax),
+                    0xd800..=0xdbff => {
+                        self.expect(b'\\')?;
+                        self.expect(b'u')?;
+                        match self.hex4()? {
+                            0xdc00..=0xdfff => Ok(()),
+                            _ => Err(FaultKind::Syntax),
+                        }
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => Err(FaultKind::Syntax),
+        }
+    }
+
+    fn hex4(&mut self) -> Result<u32, FaultKind> {
+        let mut value = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
+            value = value * 16 + digit.ok_or(FaultKind::Syntax)?;
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    /// Passes a value at level 2, nested values included, without recursion:
+    /// one bit a level says whether that level is an object.
+    fn value(&mut self) -> Result<Kind, FaultKind> {
+        let mut objects = 0u32;
+        let mut depth = 0;
+        let mut outer = None;
+        loop {
+            let kind = match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    Kind::Text { escaped: self.string()? }
+                }
+                Some(b'{') => Kind::Object,
+                Some(b'[') => Kind::Array,
+                Some(b't') => self.word(b"true", Kind::True)?,
+                Some(b'f') => self.word(b"false", Kind::False)?,
+                Some(b'n') => self.word(b"null", Kind::Null)?,
+                _ => self.number()?,
+            };
+            outer.get_or_insert(kind);
+            if matches!(kind, Kind::Object | Kind::Array) {
+                self.at += 1;
+                depth += 1;
+                // The record is level 1 and this value's own bracket level 2.
+                if depth + 1 > MAX_DEPTH {
+                    return Err(FaultKind::Depth);
+                }
+                let is_object = kind == Kind::Object;
+                objects = objects << 1 | u32::from(is_object);
+                self.space();
+                if is_object && self.peek() != Some(b'}') {
+                    self.name()?;
+                    continue;
+                }
+                if !is_object && self.peek() != Some(b']') {
+                    continue;
+                }
+            }
+            // A value is complete: close every level that ends here.
+            loop {
+                if depth == 0 {
+                    return outer.ok_or(FaultKind::Syntax);
+                }
+                self.space();
+                let is_object = objects & 1 == 1;
+                if self.eat(b',') {
+                    self.space();
+                    if is_object {
+                        self.name()?;
+                    }
+                    break;
+                }
+                self.expect(if is_object { b'}' } else { b']' })?;
+                objects >>= 1;
+                depth -= 1;
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<(), FaultKind> {
+        self.expect(b'"')?;
+        self.string()?;
+        self.space();
+        self.expect(b':')?;
+        self.space();
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8], kind: Kind) -> Result<Kind, FaultKind> {
+        if self.bytes[self.at..].starts_with(word) {
+            self.at += word.len();
+            Ok(kind)
+        } else {
+            Err(FaultKind::Syntax)
+        }
+    }
+
+    fn digits(&mut self) -> Result<(), FaultKind> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(FaultKind::Syntax) }
+    }
+
+    fn number(&mut self) -> Result<Kind, FaultKind> {
+        let minus = self.eat(b'-');
+        let zero = self.eat(b'0');
+        if !zero {
+            self.digits()?;
+        }
+        let mut kind = if minus && zero { Kind::Number } else { Kind::Integer };
+        if self.eat(b'.') {
+            self.digits()?;
+            kind = Kind::Number;
+        }
+        if self.eat(b'e') || self.eat(b'E') {
+            let _ = self.eat(b'+') || self.eat(b'-');
+            self.digits()?;
+            kind = Kind::Number;
+        }
+        Ok(kind)
+    }
+}
+
+/// Length of the run at the start of `bytes` without quote, backslash or
+/// control character, eight bytes at a time.
+fn plain_run(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    let mut at = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes([
+            chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
+        ]);
+        let zero = |x: u64| x.wrapping_sub(ONES) & !x & TOPS;
+        let low = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+        let hit = low | zero(word ^ ONES * u64::from(b'"')) | zero(word ^ ONES * u64::from(b'\\'));
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let special = |b: &u8| *b == b'"' || *b == b'\\' || *b < 0x20;
+    at + bytes[at..].iter().position(special).unwrap_or(bytes.len() - at)
+}

@@ -1,0 +1,130 @@
+//! A JSON string as it stands in a record: raw bytes between the quotes, known
+//! to be well formed, read without allocating.
+
+/// The inside of a well-formed JSON string.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Text<'a> {
+    /// Wraps what stands between the quotes of a string that was already
+    /// checked to be well formed; `escaped` says that it holds a backslash.
+    pub(crate) fn new(raw: &'a str, escaped: bool) -> Text<'a> {
+        Text { raw, escaped }
+    }
+
+    /// The bytes between the quotes, escapes and all.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// The text itself where it holds no escape, so that it can be borrowed.
+    pub fn plain(&self) -> Option<&'a str> {
+        (!self.escaped).then_some(self.raw)
+    }
+
+    /// Whether nothing stands between the quotes.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The text's characters, unescaped.
+    pub fn chars(&self) -> Chars<'a> {
+        Chars { rest: self.raw.chars() }
+    }
+
+    /// The text's length in UTF-8 bytes, unescaped.
+    pub fn len(&self) -> usize {
+        if self.escaped { self.chars().map(char::len_utf8).sum() } else { self.raw.len() }
+    }
+
+    /// Whether the text holds a NUL, which only an escape can bring in.
+    pub fn has_nul(&self) -> bool {
+        self.escaped && self.chars().any(|c| c == '\0')
+    }
+
+    /// Whether the text equals `other`.
+    pub fn is(&self, other: &str) -> bool {
+        if self.escaped { self.chars().eq(other.chars()) } else { self.raw == other }
+    }
+
+    /// Whether two texts are the same after unescaping.
+    pub fn same(&self, other: Text<'_>) -> bool {
+        if self.escaped || other.escaped {
+            self.chars().eq(other.chars())
+        } else {
+            self.raw == other.raw
+        }
+    }
+
+    /// Copies the unescaped text into `buffer`; `None` when it does not fit.
+    pub fn copy<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b str> {
+        let mut len = 0;
+        for c in self.chars() {
+            let end = len + c.len_utf8();
+            c.encode_utf8(buffer.get_mut(len..end)?);
+            len = end;
+        }
+        core::str::from_utf8(&buffer[..len]).ok()
+    }
+
+    /// The text as an owned string.
+    pub fn to_string(&self) -> String {
+        self.chars().collect()
+    }
+}
+
+/// The longest start of `text` within `max` bytes that ends at a character.
+pub fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The characters of a [`Text`]; a surrogate pair is one character.
+#[derive(Clone)]
+pub struct Chars<'a> {
+    rest: core::str::Chars<'a>,
+}
+
+impl Chars<'_> {
+    fn hex4(&mut self) -> u32 {
+        (0..4).fold(0, |value, _| {
+            value * 16 + self.rest.next().and_then(|c| c.to_digit(16)).unwrap_or(0)
+        })
+    }
+}
+
+impl Iterator for Chars<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest.next()?;
+        if c != '\\' {
+            return Some(c);
+        }
+        Some(match self.rest.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let mut code = self.hex4();
+                if (0xd800..0xdc00).contains(&code) {
+                    // The scanner saw the pair's other half: `\uDC00`..`\uDFFF`.
+                    self.rest.next();
+                    self.rest.next();
+                    let low = self.hex4();
+                    code = 0x10000 + ((code - 0xd800) << 10) + (low & 0x3ff);
+                }
+                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            other => other,
+        })
+    }
+}

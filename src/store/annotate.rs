@@ -1,0 +1,153 @@
+//! What readers add to a record: the one place that derives it.
+//!
+//! The stored record is not touched. A compact ASCII record is copied as it
+//! stands and the derived fields are put behind it; any other is written anew,
+//! in the same order, with every character escaped that a terminal acts on.
+
+use crate::record::check::dropped_from_legacy;
+use crate::record::out::{self, Object, Sink, Style};
+use crate::record::{Checked, Key, Kind, Status};
+
+/// Seconds after which an idle session needs attention.
+pub const IDLE_ATTENTION: u64 = 120;
+/// Seconds without an event after which a running session is quiet.
+pub const QUIET: u64 = 900;
+/// Characters of a short id.
+pub const SHORT_ID: usize = 12;
+
+/// What a reader knows of its own moment and place.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Wall time, epoch seconds.
+    pub now: u64,
+    /// The inode number of the reader's pid namespace.
+    pub pid_ns: Option<u64>,
+}
+
+/// The derived fields of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// First digits of the canonical id's digest; zeros for schema 0.
+    pub short_id: [u8; SHORT_ID],
+    /// Seconds since the last event; an event in the future is 0 seconds old.
+    pub age_seconds: u64,
+    /// Waiting, or idle for more than [`IDLE_ATTENTION`].
+    pub needs_attention: bool,
+    /// Whether this wait or end was acknowledged.
+    pub seen: bool,
+    /// Running without an event for more than [`QUIET`].
+    pub quiet: bool,
+    /// The process lives in another pid namespace, so that its pid means
+    /// nothing here.
+    pub unverified: bool,
+}
+
+/// Derives the fields of a record. `seen` says whether its present state was
+/// acknowledged.
+pub fn annotate_session(record: &Checked<'_>, view: &View, seen: bool) -> Derived {
+    let age_seconds = view.now.saturating_sub(record.ts);
+    let status = record.status;
+    let theirs = record.text(Key::PidNs);
+    Derived {
+        short_id: record.digest.first_chunk().copied().unwrap_or([b'0'; SHORT_ID]),
+        age_seconds,
+        needs_attention: status == Some(Status::Waiting)
+            || (status == Some(Status::Idle) && age_seconds > IDLE_ATTENTION),
+        seen,
+        quiet: status == Some(Status::Running) && age_seconds > QUIET,
+        unverified: !theirs.is_empty()
+            && view.pid_ns.is_some_and(|ours| theirs.plain().and_then(|t| t.parse().ok()) != Some(ours)),
+    }
+}
+
+impl Derived {
+    /// The short id as text.
+    pub fn short_id(&self) -> &str {
+        core::str::from_utf8(&self.short_id).unwrap_or("")
+    }
+}
+
+/// Writes a session: the record with its derived fields, as one object on one
+/// line.
+pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived) {
+    let mut object = if record.verbatim {
+        let bytes = record.bytes();
+        sink.put(bytes.get(..bytes.len() - 1).unwrap_or(b"{"));
+        Object::resume(sink)
+    } else {
+        put_anew(sink, record)
+    };
+    for key in [Key::LaunchId, Key::ProfileId] {
+        if !record.has_text(key) {
+            object.str(key.name(), "");
+        }
+    }
+    object
+        .str(Key::ShortId.name(), derived.short_id())
+        .int(Key::AgeSeconds.name(), derived.age_seconds)
+        .bool(Key::NeedsAttention.name(), derived.needs_attention)
+        .bool(Key::Seen.name(), derived.seen)
+        .bool(Key::Quiet.name(), derived.quiet)
+        .bool(Key::Unverified.name(), derived.unverified);
+    object.close();
+}
+
+/// Writes a record's fields, normalised, without the closing brace.
+fn put_anew<'s, S: Sink>(sink: &'s mut S, record: &Checked<'_>) -> Object<'s, S> {
+    let bytes = record.bytes();
+    let mut object = Object::open(sink);
+    for field in record.fields() {
+        match field.known {
+            Some(key) if key.is_derived() || is_settled(key) => {}
+            Some(key) if record.legacy && dropped_from_legacy(key) => {}
+            Some(key) if !key.has_shape(field.kind) => {}
+            _ => {
+                let name = object.raw_key(field.key(bytes), Style::Shown);
+                out::value(name, field.value(bytes), Style::Shown);
+            }
+        }
+    }
+    // What a reader may rely on, whatever the writer left out.
+    let harness = record.harness();
+    for key in [Key::HarnessId, Key::Agent] {
+        out::text(object.key(key.name()), harness, Style::Shown);
+    }
+    match record.pid {
+        Some(pid) => {
+            let sink = object.key(Key::Pid.name());
+            sink.put(b"\"");
+            out::int(sink, pid);
+            sink.put(b"\"");
+        }
+        None => {
+            object.str(Key::Pid.name(), "");
+        }
+    }
+    match record.status {
+        Some(status) => {
+            object.str(Key::Status.name(), status.name());
+        }
+        None => out::text(object.key(Key::Status.name()), record.text(Key::Status), Style::Shown),
+    }
+    object.int(Key::Ts.name(), record.ts);
+    if !record.legacy {
+        let identity = if record.identified() { "identified" } else { "unresolved" };
+        object.str(Key::ProcessIdentity.name(), identity);
+    }
+    object
+}
+
+/// Keys that [`put_anew`] writes in their settled form.
+fn is_settled(key: Key) -> bool {
+    matches!(
+        key,
+        Key::HarnessId | Key::Agent | Key::Pid | Key::Status | Key::Ts | Key::ProcessIdentity
+    )
+}
+
+impl Checked<'_> {
+    /// Whether the field is there and is text.
+    fn has_text(&self, key: Key) -> bool {
+        self.fields().iter().any(|f| f.known == Some(key) && matches!(f.kind, Kind::Text { .. }))
+    }
+}

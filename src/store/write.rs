@@ -1,0 +1,200 @@
+//! Writing one record: lock, read, decide, check, replace.
+
+use super::lock::{Lock, LockError, Patience};
+use super::place::Store;
+use super::read::{self, Unreadable};
+use super::replace::{Target, replace};
+use crate::record::check::{self, Door};
+use crate::record::id::{self, File, Part};
+use crate::record::out::Fixed;
+use crate::record::sha256::Hex;
+use crate::record::{Checked, Fault, Key, MAX_BYTES, Scan};
+use crate::sys::fs::Errno;
+
+/// The memory that writing takes, meant to be static or boxed: it is too large
+/// for a small stack, and costs nothing where it is not touched.
+pub struct Scratch {
+    stored: [u8; MAX_BYTES + 1],
+    new: [u8; MAX_BYTES],
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch::new()
+    }
+}
+
+impl Scratch {
+    /// Zeroed memory.
+    pub const fn new() -> Scratch {
+        Scratch { stored: [0; MAX_BYTES + 1], new: [0; MAX_BYTES] }
+    }
+}
+
+impl Scratch {
+    /// Reads a stored record, without a lock, for the digest of its session's
+    /// identity; `None` where there is no record.
+    pub fn identity_of(&mut self, store: &Store, digest: &Hex) -> Option<Hex> {
+        let name = File::Record.name(digest);
+        let mut scan = Scan::default();
+        let len = read::load(store, name.c(), &mut self.stored).ok()?;
+        let record = read::parse(name.c(), &self.stored[..len], &mut scan, store.known).ok()?;
+        Some(id::identity(Part::Stored(record.harness()), Part::Stored(record.text(Key::SessionId))))
+    }
+}
+
+/// What the caller makes of the stored record.
+pub enum Decide<T> {
+    /// The new record is in the buffer: write it.
+    Write(T),
+    /// Nothing is to be written.
+    Leave(T),
+}
+
+/// Why nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// A lock was held for too long.
+    Busy,
+    /// What stands in the record's or a lock's place is not a file of ours.
+    Unsafe,
+    /// The stored record is of a newer schema.
+    Newer,
+    /// The new record does not fit or is not acceptable; a defect of ours or of
+    /// what was imported.
+    Malformed(Option<Fault>),
+    /// The stored record is of another process.
+    OtherProcess,
+    /// The stored record has a sequence that the new one does not exceed.
+    Sequence,
+    /// The system refused.
+    Io(Errno),
+}
+
+impl WriteError {
+    /// The code for the fault log and `--strict`.
+    pub fn code(self) -> &'static str {
+        match self {
+            WriteError::Busy => "lock-busy",
+            WriteError::Unsafe => "record-unsafe",
+            WriteError::Newer => "record-newer",
+            WriteError::Malformed(_) => "record-malformed",
+            WriteError::OtherProcess => "other-process",
+            WriteError::Sequence => "sequence",
+            WriteError::Io(_) => "write-failed",
+        }
+    }
+}
+
+impl From<LockError> for WriteError {
+    fn from(e: LockError) -> WriteError {
+        match e {
+            LockError::Busy => WriteError::Busy,
+            LockError::Unsafe => WriteError::Unsafe,
+            LockError::Io(e) => WriteError::Io(e),
+        }
+    }
+}
+
+/// A session whose identity lock is held: its records may be written.
+pub struct Session<'s> {
+    store: &'s Store,
+    patience: Patience,
+    _identity: Lock,
+}
+
+impl<'s> Session<'s> {
+    /// Takes the identity lock.
+    pub fn lock(store: &'s Store, identity: &Hex, patience: Patience) -> Result<Session<'s>, WriteError> {
+        let name = File::IdentityLock.name(identity);
+        let _identity = Lock::take(store, name.c(), &patience)?;
+        Ok(Session { store, patience, _identity })
+    }
+
+    /// Changes one record under its lock. `decide` sees the stored record, if
+    /// there is one that counts, and puts the new one into the buffer; it must
+    /// not allocate or wait. `now` is the wall time in seconds.
+    pub fn update<T>(
+        &self,
+        digest: &Hex,
+        now: u64,
+        scratch: &mut Scratch,
+        decide: impl FnOnce(Option<&Checked<'_>>, &mut Fixed<'_>) -> Decide<T>,
+    ) -> Result<T, WriteError> {
+        let dir = &self.store.sessions;
+        let _lock = Lock::take(self.store, File::RecordLock.name(digest).c(), &self.patience)?;
+        let name = File::Record.name(digest);
+        let Scratch { stored, new } = scratch;
+        let mut stored_scan = Scan::default();
+        let mut new_scan = Scan::default();
+        let mut target = Target::Regular;
+        let found = match read::load(self.store, name.c(), stored) {
+            Ok(len) => read::parse(name.c(), &stored[..len], &mut stored_scan, self.store.known),
+            Err(e) => Err(e),
+        };
+        let stored = match found {
+            Ok(checked) if !checked.legacy => Some(checked),
+            // What cannot be read counts as absent and is written over.
+            Ok(_) | Err(Unreadable::Malformed(_)) => None,
+            Err(Unreadable::Absent) => {
+                target = Target::Absent;
+                None
+            }
+            Err(Unreadable::Unsafe) => return Err(WriteError::Unsafe),
+            Err(Unreadable::Newer) => return Err(WriteError::Newer),
+            Err(Unreadable::Io(e)) => return Err(WriteError::Io(e)),
+        };
+        let mut out = Fixed::new(new);
+        let answer = match decide(stored.as_ref(), &mut out) {
+            Decide::Leave(answer) => return Ok(answer),
+            Decide::Write(answer) => answer,
+        };
+        let bytes = out.bytes().ok_or(WriteError::Malformed(None))?;
+        let malformed = |fault| WriteError::Malformed(Some(fault));
+        new_scan.scan(bytes).map_err(malformed)?;
+        let record = check::check(bytes, &new_scan, Door::Write { now }, self.store.known).map_err(malformed)?;
+        if record.digest != *digest {
+            return Err(WriteError::Malformed(None));
+        }
+        admit(stored.as_ref(), &record)?;
+        replace(dir, name.c(), target, bytes).map_err(WriteError::Io)?;
+        Ok(answer)
+    }
+
+    /// Removes a record of this session under its lock, if it is there.
+    pub fn remove(&self, digest: &Hex) -> Result<(), WriteError> {
+        let dir = &self.store.sessions;
+        let name = File::Record.name(digest);
+        match dir.entry(name.c()) {
+            Err(Errno::NOENT) => return Ok(()),
+            Ok(meta) if self.store.owns(&meta) => {}
+            Ok(_) => return Err(WriteError::Unsafe),
+            Err(e) => return Err(WriteError::Io(e)),
+        }
+        let lock = File::RecordLock.name(digest);
+        let _lock = Lock::take(self.store, lock.c(), &self.patience)?;
+        match dir.unlink(name.c()) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(WriteError::Io(e)),
+        }
+        // The lock file is kept for a day from now.
+        let _ = dir.touch(lock.c());
+        Ok(())
+    }
+}
+
+/// Whether a record may follow the stored one: it is of the same process, and a
+/// sequence, once there is one, grows.
+fn admit(stored: Option<&Checked<'_>>, new: &Checked<'_>) -> Result<(), WriteError> {
+    let Some(stored) = stored else { return Ok(()) };
+    let same = |key| stored.text(key).same(new.text(key));
+    if stored.pid != new.pid || !same(Key::ProcessStart) {
+        return Err(WriteError::OtherProcess);
+    }
+    match (stored.int(Key::Sequence), new.int(Key::Sequence)) {
+        (None, _) => Ok(()),
+        (Some(then), Some(now)) if now > then => Ok(()),
+        _ => Err(WriteError::Sequence),
+    }
+}

@@ -1,0 +1,119 @@
+//! The environment variables that tongs reads: all of them, in one list.
+//!
+//! The process entry walks `environ` once and keeps the values of the names
+//! below; nothing else looks at the environment. Values are bytes: a variable
+//! need not be UTF-8. Nothing is allocated.
+
+macro_rules! vars {
+    ($($name:ident),* $(,)?) => {
+        /// A variable that tongs reads; the variant is the variable's own name.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Var { $(#[doc = concat!("`", stringify!($name), "`")] $name),* }
+
+        impl Var {
+            /// Every variable, in the order of the enum.
+            pub const ALL: &'static [Var] = &[$(Var::$name),*];
+
+            /// The variable's name as it stands in the environment.
+            pub const fn name(self) -> &'static str {
+                match self { $(Var::$name => stringify!($name)),* }
+            }
+
+            /// Finds the variable with exactly this name.
+            pub fn find(name: &[u8]) -> Option<Var> {
+                $(if name == stringify!($name).as_bytes() { return Some(Var::$name); })*
+                None
+            }
+        }
+    };
+}
+
+vars! {
+    // ours
+    TONGS_AGENTS_STATE_DIR, TONGS_AGENTS_LAUNCH_ID, TONGS_AGENTS_PROFILE_ID,
+    TONGS_AGENTS_TERMINAL_ID, TONGS_AGENTS_DETAIL, TONGS_AGENTS_IGNORE,
+    AGENT_LAUNCH_ID, AGENT_TERMINAL_ID,
+    // where things live
+    XDG_STATE_HOME, HOME,
+    // how to print
+    NO_COLOR, COLUMNS, TERM,
+    // which terminal
+    TMUX, TMUX_PANE,
+    ZELLIJ, ZELLIJ_SESSION_NAME, ZELLIJ_PANE_ID, ZELLIJ_SOCKET_DIR,
+    KONSOLE_VERSION, KONSOLE_DBUS_SERVICE, KONSOLE_DBUS_SESSION,
+    TERM_PROGRAM, GHOSTTY_BIN_DIR, GHOSTTY_RESOURCES_DIR,
+    ITERM_SESSION_ID, TERM_SESSION_ID,
+    VTE_VERSION, GNOME_TERMINAL_SERVICE, GNOME_TERMINAL_SCREEN,
+    PTYXIS_PROFILE, PTYXIS_VERSION,
+    TERMINATOR_UUID, TERMINATOR_DBUS_NAME, TERMINATOR_DBUS_PATH,
+    WT_SESSION,
+    KITTY_WINDOW_ID, KITTY_PID, KITTY_LISTEN_ON,
+    STY, WINDOW, WINDOWID,
+    WEZTERM_PANE, WEZTERM_UNIX_SOCKET,
+    ALACRITTY_WINDOW_ID, ALACRITTY_SOCKET,
+    VSCODE_PID, VSCODE_IPC_HOOK_CLI,
+    WAYLAND_DISPLAY, DISPLAY,
+}
+
+/// The values of the variables of [`Var`], borrowed from the process entry.
+#[derive(Clone)]
+pub struct Env<'a> {
+    values: [Option<&'a [u8]>; Var::ALL.len()],
+}
+
+impl<'a> Env<'a> {
+    /// An environment in which nothing is set.
+    pub const fn empty() -> Env<'a> {
+        Env { values: [None; Var::ALL.len()] }
+    }
+
+    /// Takes one `NAME=value` entry of `environ`; unknown names are passed over
+    /// and, as in getenv(3), the first of two entries counts.
+    pub fn take(&mut self, entry: &'a [u8]) {
+        let Some(eq) = entry.iter().position(|&b| b == b'=') else { return };
+        if let Some(var) = Var::find(&entry[..eq]) {
+            let slot = &mut self.values[var as usize];
+            if slot.is_none() {
+                *slot = Some(&entry[eq + 1..]);
+            }
+        }
+    }
+
+    /// The value of `var`; an empty value is the same as none.
+    pub fn get(&self, var: Var) -> Option<&'a [u8]> {
+        self.values[var as usize].filter(|v| !v.is_empty())
+    }
+
+    /// The value of `var` where it is UTF-8.
+    pub fn text(&self, var: Var) -> Option<&'a str> {
+        core::str::from_utf8(self.get(var)?).ok()
+    }
+
+    /// The value of `var` where it is an absolute path without NUL.
+    pub fn absolute(&self, var: Var) -> Option<&'a [u8]> {
+        self.get(var).filter(|v| v[0] == b'/')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_matched_whole_and_the_first_entry_counts() {
+        let mut env = Env::empty();
+        env.take(b"TMUX_PANE=%3");
+        env.take(b"TMUX_PANE=%4");
+        env.take(b"XTMUX=1");
+        env.take(b"TMU");
+        env.take(b"HOME=");
+        assert_eq!(env.get(Var::TMUX_PANE), Some(&b"%3"[..]));
+        assert_eq!(env.get(Var::TMUX), None);
+        assert_eq!(env.get(Var::HOME), None);
+        for var in Var::ALL {
+            assert_eq!(Var::find(var.name().as_bytes()), Some(*var));
+        }
+    }
+}

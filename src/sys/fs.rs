@@ -1,0 +1,275 @@
+//! Files, always relative to an open directory, never through a final link.
+//!
+//! Paths are C strings so that no call allocates. Interrupted calls are tried
+//! again, except waiting for a lock: there the interruption is the deadline.
+
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps};
+pub use rustix::io::Errno;
+
+/// How a file is opened. All ways refuse a final link, do not wait for the
+/// other end of a FIFO, and close on exec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// For reading.
+    Read,
+    /// For reading and writing, created 0600 where missing.
+    Lock,
+    /// For writing, created 0600; an existing file is an error.
+    New,
+    /// For appending, created 0600 where missing.
+    Append,
+}
+
+/// A directory to work in.
+#[derive(Debug)]
+pub struct Dir(Option<OwnedFd>);
+
+/// An open file.
+#[derive(Debug)]
+pub struct File(OwnedFd);
+
+/// What tongs asks of a file's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// The device, together with `ino` the file's identity.
+    pub dev: u64,
+    /// The inode number.
+    pub ino: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Hard links.
+    pub links: u64,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// Type and permission bits, as in `st_mode`.
+    pub mode: u32,
+    /// Time of the last change of the contents, seconds since the epoch.
+    pub mtime: i64,
+}
+
+impl Meta {
+    fn of(stat: &rustix::fs::Stat) -> Meta {
+        Meta {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            links: stat.st_nlink.into(),
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            mode: stat.st_mode,
+            mtime: stat.st_mtime,
+        }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::RegularFile
+    }
+
+    /// Whether it is a directory.
+    pub fn is_dir(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
+    }
+
+    /// Whether both are the same file.
+    pub fn same(&self, other: &Meta) -> bool {
+        self.dev == other.dev && self.ino == other.ino
+    }
+}
+
+fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+impl Dir {
+    /// The current directory, without opening it; also the place to start from
+    /// with an absolute path.
+    pub const fn cwd() -> Dir {
+        Dir(None)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Some(fd) => fd.as_fd(),
+            None => rustix::fs::CWD,
+        }
+    }
+
+    /// Opens a directory for work in it. A final link is refused.
+    pub fn open_dir(&self, path: &CStr) -> Result<Dir, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        again(|| rustix::fs::openat(self.fd(), path, flags, Mode::empty())).map(|fd| Dir(Some(fd)))
+    }
+
+    /// Opens a directory through any links.
+    pub fn follow_dir(&self, path: &CStr) -> Result<Dir, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        again(|| rustix::fs::openat(self.fd(), path, flags, Mode::empty())).map(|fd| Dir(Some(fd)))
+    }
+
+    /// Opens a file.
+    pub fn open(&self, path: &CStr, how: Open) -> Result<File, Errno> {
+        let flags = match how {
+            Open::Read => OFlags::RDONLY,
+            Open::Lock => OFlags::RDWR | OFlags::CREATE,
+            Open::New => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            Open::Append => OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND,
+        } | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        again(|| rustix::fs::openat(self.fd(), path, flags, mode)).map(File)
+    }
+
+    /// Makes a directory, 0700 less the umask.
+    pub fn make_dir(&self, path: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::mkdirat(self.fd(), path, Mode::RWXU))
+    }
+
+    /// The status of the directory itself.
+    pub fn meta(&self) -> Result<Meta, Errno> {
+        again(|| rustix::fs::fstat(self.fd())).map(|s| Meta::of(&s))
+    }
+
+    /// The status of an entry, of a link and not what it points to.
+    pub fn entry(&self, name: &CStr) -> Result<Meta, Errno> {
+        again(|| rustix::fs::statat(self.fd(), name, AtFlags::SYMLINK_NOFOLLOW)).map(|s| Meta::of(&s))
+    }
+
+    /// The status of what a path leads to.
+    pub fn follow(&self, path: &CStr) -> Result<Meta, Errno> {
+        again(|| rustix::fs::statat(self.fd(), path, AtFlags::empty())).map(|s| Meta::of(&s))
+    }
+
+    /// Reads a symbolic link into `buffer`; a longer target is cut.
+    pub fn read_link<'b>(&self, path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+        again(|| rustix::fs::readlinkat_raw(self.fd(), path, &mut *buffer))
+            .and_then(|len| buffer.get(..len).ok_or(Errno::NAMETOOLONG))
+    }
+
+    /// The magic number of the file system, as statfs(2) has it.
+    pub fn file_system(&self) -> Result<u64, Errno> {
+        again(|| rustix::fs::fstatfs(self.fd())).map(|s| s.f_type as u64)
+    }
+
+    /// Makes a symbolic link.
+    pub fn link(&self, target: &CStr, name: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::symlinkat(target, self.fd(), name))
+    }
+
+    /// Removes a file.
+    pub fn unlink(&self, name: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::unlinkat(self.fd(), name, AtFlags::empty()))
+    }
+
+    /// Renames within the directory, replacing what stood there.
+    pub fn rename(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::renameat(self.fd(), from, self.fd(), to))
+    }
+
+    /// Swaps two entries of the directory. ENOSYS, EINVAL or EOPNOTSUPP where
+    /// the system or the file system cannot.
+    pub fn exchange(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::renameat_with(self.fd(), from, self.fd(), to, RenameFlags::EXCHANGE))
+    }
+
+    /// Sets an entry's times to now.
+    pub fn touch(&self, name: &CStr) -> Result<(), Errno> {
+        let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        again(|| rustix::fs::utimensat(self.fd(), name, &times, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// Calls `each` with the name of every entry, in directory order, until it
+    /// says `false`. `buffer` holds one system call's worth of entries.
+    pub fn list(
+        &self,
+        buffer: &mut [MaybeUninit<u8>],
+        mut each: impl FnMut(&CStr) -> bool,
+    ) -> Result<(), Errno> {
+        // The descriptor remembers how far the last listing came.
+        again(|| rustix::fs::seek(self.fd(), SeekFrom::Start(0)))?;
+        let mut entries = rustix::fs::RawDir::new(self.fd(), buffer);
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if each(entry.file_name()) => {}
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    /// The status of the file.
+    pub fn status(&self) -> Result<Meta, Errno> {
+        again(|| rustix::fs::fstat(&self.0)).map(|s| Meta::of(&s))
+    }
+
+    /// Reads once, at most `buffer.len()` bytes; 0 is the end.
+    pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        again(|| rustix::io::read(&self.0, &mut *buffer))
+    }
+
+    /// Reads until the end or until `buffer` is full.
+    pub fn read_all(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut len = 0;
+        while let Some(room) = buffer.get_mut(len..).filter(|room| !room.is_empty()) {
+            match self.read(room)? {
+                0 => break,
+                n => len += n,
+            }
+        }
+        Ok(len)
+    }
+
+    /// Writes everything.
+    pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), Errno> {
+        while !bytes.is_empty() {
+            match again(|| rustix::io::write(&self.0, bytes))? {
+                0 => return Err(Errno::IO),
+                n => bytes = bytes.get(n..).unwrap_or(b""),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the lock and waits for it. EINTR where a signal came first: the
+    /// caller has the deadline.
+    pub fn lock(&self) -> Result<(), Errno> {
+        rustix::fs::flock(&self.0, FlockOperation::LockExclusive)
+    }
+
+    /// Takes the lock, or says EWOULDBLOCK at once.
+    pub fn try_lock(&self) -> Result<(), Errno> {
+        again(|| rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive))
+    }
+
+    /// Drops the contents.
+    pub fn empty(&self) -> Result<(), Errno> {
+        again(|| rustix::fs::ftruncate(&self.0, 0))
+    }
+}
+
+/// The effective user id.
+pub fn euid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The effective group id.
+pub fn egid() -> u32 {
+    rustix::process::getegid().as_raw()
+}

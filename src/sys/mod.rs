@@ -1,0 +1,14 @@
+//! The operating system, thinly: files relative to a descriptor, locks,
+//! clocks, processes, the environment, the terminal's width, the guard of the
+//! hook.
+//!
+//! Nothing here knows what a record is or holds a policy; callers pass paths,
+//! limits and deadlines. This is the only layer that names `rustix`, and
+//! `unsafe` stands only in [`guard`].
+
+pub mod clock;
+pub mod env;
+pub mod fs;
+pub mod guard;
+pub mod process;
+pub mod stdio;

@@ -1,0 +1,60 @@
+//! Processes: whose child this is, whether a pid exists.
+
+use rustix::process::Pid;
+
+use super::fs::Errno;
+
+/// This process's parent; 0 when the parent is outside of our pid namespace.
+pub fn parent() -> u32 {
+    rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
+}
+
+/// This process.
+pub fn own() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get() as u32
+}
+
+/// What the kernel says of a pid without looking at `/proc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existence {
+    /// A process, maybe a zombie, has the pid.
+    Yes,
+    /// No process has it.
+    No,
+    /// The kernel will not say.
+    Hidden,
+}
+
+/// Asks whether a process has this pid, with kill(2) and signal 0.
+pub fn exists(pid: u32) -> Existence {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Existence::No };
+    match rustix::process::test_kill_process(pid) {
+        Ok(()) => Existence::Yes,
+        Err(Errno::SRCH) => Existence::No,
+        Err(_) => Existence::Hidden,
+    }
+}
+
+/// Fills `buffer` with random bytes from getrandom(2).
+pub fn random(buffer: &mut [u8]) -> Result<(), Errno> {
+    let mut at = 0;
+    while let Some(room) = buffer.get_mut(at..).filter(|room| !room.is_empty()) {
+        match rustix::rand::getrandom(room, rustix::rand::GetRandomFlags::empty()) {
+            Ok(n) => at += n,
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a recorded process is still the one that was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same process lives.
+    Alive,
+    /// It has ended, or its pid is another process's.
+    Dead,
+    /// The system will not say: another pid namespace, another user, hidepid.
+    Unknown,
+}
