@@ -61,8 +61,10 @@ pub struct Draft<'a> {
     pub boot: &'a str,
     /// This pid namespace.
     pub pid_ns: Option<u64>,
-    /// The directory; empty keeps the stored one.
+    /// The directory that the event names; empty keeps the stored one.
     pub cwd: &'a str,
+    /// The directory of a new session whose event names none.
+    pub cwd_else: &'a str,
     /// When it happened here.
     pub now: Now,
     /// When it happened by the program's own word, epoch seconds.
@@ -75,7 +77,7 @@ pub struct Draft<'a> {
     pub last_event: &'a str,
     /// How the event came: `hook-stdin`, `hook-argv`, `notify`, `process`.
     pub method: &'a str,
-    /// `hook`, `process`: what wrote the record.
+    /// `hook`, `notify`, `process`: what wrote the record.
     pub source: &'a str,
     /// `session`, `process`: what the record is of.
     pub kind: &'a str,
@@ -121,6 +123,11 @@ pub fn repo_of(cwd: &str) -> &str {
 }
 
 impl Draft<'_> {
+    /// The directory of the event, else of whoever writes.
+    pub fn place(&self) -> &str {
+        if self.cwd.is_empty() { self.cwd_else } else { self.cwd }
+    }
+
     /// Whether the stored record lies in another directory than the event.
     pub fn moves(&self, stored: &Checked<'_>) -> bool {
         !self.cwd.is_empty() && !stored.text(Key::Cwd).is(self.cwd)
@@ -148,12 +155,12 @@ impl Draft<'_> {
         o.str(Key::InstanceId, self.instance);
         o.str(Key::HarnessId, self.row.id);
         o.str(Key::Agent, self.row.id);
-        if self.cwd.is_empty() {
+        if self.cwd.is_empty() && stored.is_some() {
             o.keep_or(Key::Repo, "");
             o.keep_or(Key::Cwd, "");
         } else {
-            o.str(Key::Repo, repo_of(self.cwd));
-            o.str(Key::Cwd, self.cwd);
+            o.str(Key::Repo, repo_of(self.place()));
+            o.str(Key::Cwd, self.place());
         }
         match self.owner {
             Some(owner) => {
@@ -261,7 +268,7 @@ impl Draft<'_> {
         match branch {
             Some(branch) => {
                 o.some(Key::Branch, branch.name());
-                o.some(Key::Worktree, branch.worktree(self.cwd));
+                o.some(Key::Worktree, branch.worktree(self.place()));
             }
             None => {
                 o.keep(Key::Branch);

@@ -56,6 +56,8 @@ See tongs-hook(1).
 enum Outcome {
     Written(Status),
     Ignored(Ignored),
+    /// The environment says that this agent is not to be reported.
+    ToldOff,
     Dropped(Drop),
 }
 
@@ -149,14 +151,11 @@ pub fn run(start: &Start<'_>) -> i32 {
     stdio::settle(!strict);
     let ticking = if strict {
         guard::ignore_write_signals();
-        guard::tick_only()
+        guard::tick_only(LOCKS_MS)
     } else {
-        guard::stand(DEADLINE_MS)
+        guard::stand(DEADLINE_MS, LOCKS_MS)
     };
     stdio::private_umask();
-    if start.env.get(Var::TONGS_AGENTS_IGNORE) == Some(b"1") {
-        return 0;
-    }
     let text = |word| core::str::from_utf8(word).unwrap_or("");
     let json = words[1].first() == Some(&b'{');
     let line = Line {
@@ -166,7 +165,8 @@ pub fn run(start: &Start<'_>) -> i32 {
     };
     let mut event = Run { line: &line, env: start.env, now, ticking, row: None, name: "-", digest: None, input: Input::Open };
     let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-    let outcome = match event.one(&mut memory) {
+    let told_off = start.env.get(Var::TONGS_AGENTS_IGNORE) == Some(b"1");
+    let outcome = match if told_off { Ok(Outcome::ToldOff) } else { event.one(&mut memory) } {
         Ok(outcome) => outcome,
         Err(dropped) => {
             event.log(dropped);
@@ -258,6 +258,8 @@ impl<'a> Run<'a> {
         let boot = here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("");
         let detail_wanted = self.env.get(Var::TONGS_AGENTS_DETAIL) != Some(b"none");
         let mut cwd_buffer = [0; limit::PATH];
+        // Half a path is another path: one that is too long counts as none.
+        let told = payload.id(fields.cwd, limit::PATH).unwrap_or("");
         let turn_id = payload.id(fields.turn, limit::ID).unwrap_or("");
         let tool = cut(said.tool, limit::TOOL);
         let mut draft = Draft {
@@ -268,7 +270,8 @@ impl<'a> Run<'a> {
             owner: owner.map(|p| Owner { pid: p.pid, start: start.text().unwrap_or("") }),
             boot,
             pid_ns: here.pid_ns,
-            cwd: cwd(payload.text(fields.cwd), &mut cwd_buffer),
+            cwd: told,
+            cwd_else: if told.is_empty() { own_cwd(&mut cwd_buffer) } else { "" },
             now: self.now,
             ts: said.ts.unwrap_or(self.now.secs()),
             event: Event {
@@ -408,6 +411,7 @@ impl<'a> Run<'a> {
         let (word, reason, status, exit) = match outcome {
             Outcome::Written(status) => ("written", "", status.name(), Exit::Ok),
             Outcome::Ignored(why) => ("ignored", why.code(), "", Exit::Ok),
+            Outcome::ToldOff => ("ignored", "told-off", "", Exit::Ok),
             Outcome::Dropped(why) => ("dropped", why.code(), "", why.exit()),
         };
         let mut canonical = [0; limit::TOKEN + 16];
@@ -458,11 +462,8 @@ fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'
     })
 }
 
-/// The directory that the payload names, else the one that the hook runs in.
-fn cwd<'c>(told: &'c str, buffer: &'c mut [u8; limit::PATH]) -> &'c str {
-    if !told.is_empty() && !told.contains('\0') {
-        return told;
-    }
+/// The directory that the hook runs in.
+fn own_cwd(buffer: &mut [u8; limit::PATH]) -> &str {
     let own = Dir::cwd().read_link(c"/proc/self/cwd", buffer).unwrap_or(b"");
     core::str::from_utf8(own).unwrap_or("")
 }

@@ -20,7 +20,8 @@ Runs one of its programs, which are also installed under their own names.
 
 Example: tongs agents status
 
-Exit codes: 0 done, 64 usage, 74 a link could not be made; else the program's.
+Exit codes: 0 done, 64 usage, 74 a link could not be made, 77 something else is in
+a link's place; else the program's.
 See tongs(1).
 ";
 

@@ -211,6 +211,7 @@ impl Processes for Table<'_> {
             boot: self.boot(),
             pid_ns: self.here.pid_ns,
             cwd,
+            cwd_else: "",
             now: self.now,
             ts: self.now.secs(),
             event: Event {

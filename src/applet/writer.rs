@@ -111,7 +111,7 @@ impl<'e> Writer<'_, 'e> {
         });
         draft.surroundings = Some(Surroundings {
             terminal: crate::terminal::capture(comms, self.env),
-            branch: Branch::find(draft.cwd),
+            branch: Branch::find(draft.place()),
         });
     }
 
@@ -179,7 +179,7 @@ fn end_session(
                         .int(Key::MonoMs.name(), now.mono_ms);
                 },
             );
-            Decide::Write(())
+            Decide::Amend(())
         }
         _ => Decide::Leave(()),
     })

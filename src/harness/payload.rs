@@ -14,10 +14,14 @@ use memchr::memchr;
 pub const MAX_PAYLOAD: u64 = 64 << 20;
 /// Bytes that are read at once.
 pub const WINDOW: usize = 64 << 10;
-/// Bytes kept of one text; the longest limit of a record is a path's.
-const MAX_TEXT: usize = 4096;
-/// Bytes kept of all texts.
-const ARENA: usize = 16 << 10;
+/// Bytes kept of a path, the longest limit of a record.
+const MAX_PATH: usize = 4096;
+/// Bytes kept of any other text: ids are at most half of it, and of a message a
+/// tenth is shown.
+const MAX_TEXT: usize = 1024;
+/// Bytes kept of all texts. There is room for the longest text of every field,
+/// so that no payload can crowd out its own session id.
+const ARENA: usize = 2 * MAX_PATH + Want::ALL.len() * MAX_TEXT;
 /// Levels that are looked into for wanted keys.
 const MAX_LEVELS: usize = 4;
 
@@ -119,6 +123,13 @@ impl Refused {
             Refused::Duplicate => "payload-duplicate-key",
             Refused::TooLong => "payload-too-long",
         }
+    }
+}
+
+impl Want {
+    /// Bytes kept of the field's text.
+    const fn max(self) -> usize {
+        if matches!(self, Want::Cwd | Want::CtxCwd) { MAX_PATH } else { MAX_TEXT }
     }
 }
 
@@ -294,7 +305,7 @@ impl Reader<'_> {
                 if self.values[want as usize] != Value::Absent {
                     return Err(Refused::Duplicate);
                 }
-                let value = self.wanted(first)?;
+                let value = self.wanted(first, want.max())?;
                 self.values[want as usize] = value;
             } else if first == b'{' && whole && level < MAX_LEVELS && end < 64 && inside(&path[..end]) {
                 path[end] = b'.';
@@ -312,14 +323,13 @@ impl Reader<'_> {
     }
 
     /// Reads a wanted value that begins with `first`.
-    fn wanted(&mut self, first: u8) -> Result<Value, Refused> {
+    fn wanted(&mut self, first: u8, max: usize) -> Result<Value, Refused> {
         match first {
             b'"' => {
                 let start = self.used;
-                let end = ARENA.min(start + MAX_TEXT);
                 // The arena is lent out while the reader goes on.
-                let mut kept = [0; MAX_TEXT];
-                let Text { len, cut, odd } = self.text(&mut kept[..end - start])?;
+                let mut kept = [0; MAX_PATH];
+                let Text { len, cut, odd } = self.text(&mut kept[..max])?;
                 if odd {
                     return Ok(Value::Odd);
                 }

@@ -140,8 +140,8 @@ impl Outside {
 }
 
 /// This process's ancestors, nearest first, read one by one as they are asked
-/// for. The walk ends at pid 1, at a cycle, at a process that cannot be read
-/// and after [`MAX_ANCESTORS`].
+/// for. The walk ends behind pid 1, which in a container may be the agent, at a
+/// cycle, at a process that cannot be read and after [`MAX_ANCESTORS`].
 pub struct Ancestry {
     seen: [Option<Process>; MAX_ANCESTORS],
     len: usize,
@@ -157,7 +157,7 @@ impl Ancestry {
     /// The ancestor at a distance, 0 being the nearest.
     pub fn get(&mut self, at: usize) -> Option<&Process> {
         while self.len <= at && self.len < MAX_ANCESTORS {
-            if self.next <= 1 || self.seen().any(|p| p.pid == self.next) {
+            if self.next == 0 || self.seen().any(|p| p.pid == self.next) {
                 self.next = 0;
                 return None;
             }

@@ -287,7 +287,7 @@ impl<'a> Check<'a> {
             status,
             pid,
             ts: ts.unwrap_or(0),
-            digest: [0; 64],
+            digest: [b'0'; 64],
             process: is_process(Key::RecordKind) || is_process(Key::Source),
             verbatim: false,
         };

@@ -186,16 +186,16 @@ impl Scan {
 
     fn object(&mut self, c: &mut Cursor<'_>) -> Result<(), FaultKind> {
         c.space();
-        c.expect(b'{')?;
+        c.want(b'{')?;
         c.space();
         if !c.eat(b'}') {
             loop {
-                c.expect(b'"')?;
+                c.want(b'"')?;
                 let start = c.at;
                 let key_escaped = c.string()?;
                 let key = (start as u32, c.at as u32 - 1);
                 c.space();
-                c.expect(b':')?;
+                c.want(b':')?;
                 c.space();
                 let start = c.at;
                 let kind = c.value()?;
@@ -206,7 +206,7 @@ impl Scan {
                     c.space();
                     continue;
                 }
-                c.expect(b'}')?;
+                c.want(b'}')?;
                 break;
             }
         }
@@ -265,12 +265,12 @@ impl<'a> Iterator for Entries<'a> {
             return None;
         }
         c.space();
-        c.expect(b'"').ok()?;
+        c.want(b'"').ok()?;
         let start = c.at as u32;
         let escaped = c.string().ok()?;
         let key = text(c.bytes, (start, c.at as u32 - 1), escaped);
         c.space();
-        c.expect(b':').ok()?;
+        c.want(b':').ok()?;
         c.space();
         let start = c.at;
         let kind = c.value().ok()?;
@@ -301,7 +301,7 @@ impl Cursor<'_> {
         hit
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), FaultKind> {
+    fn want(&mut self, byte: u8) -> Result<(), FaultKind> {
         if self.eat(byte) { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
@@ -344,8 +344,8 @@ impl Cursor<'_> {
                 match self.hex4()? {
                     0xdc00..=0xdfff => Err(FaultKind::Syntax),
                     0xd800..=0xdbff => {
-                        self.expect(b'\\')?;
-                        self.expect(b'u')?;
+                        self.want(b'\\')?;
+                        self.want(b'u')?;
                         match self.hex4()? {
                             0xdc00..=0xdfff => Ok(()),
                             _ => Err(FaultKind::Syntax),
@@ -420,7 +420,7 @@ impl Cursor<'_> {
                     }
                     break;
                 }
-                self.expect(if is_object { b'}' } else { b']' })?;
+                self.want(if is_object { b'}' } else { b']' })?;
                 objects >>= 1;
                 depth -= 1;
             }
@@ -428,10 +428,10 @@ impl Cursor<'_> {
     }
 
     fn name(&mut self) -> Result<(), FaultKind> {
-        self.expect(b'"')?;
+        self.want(b'"')?;
         self.string()?;
         self.space();
-        self.expect(b':')?;
+        self.want(b':')?;
         self.space();
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! A lock waits in the kernel, which wakes waiters in turn; polling was
 //! measured to lose dozens of 256 writers. The wait ends because a timer
-//! interrupts it every few milliseconds, which is why [`Patience`] can only be
-//! made while that timer runs.
+//! interrupts it, which is why [`Patience`] can only be made while that timer
+//! runs.
 
 use core::ffi::CStr;
 

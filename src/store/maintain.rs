@@ -121,10 +121,12 @@ pub fn maintain_store(
     boot: &str,
     processes: &mut dyn Processes,
 ) -> Outcome {
-    let _lock = match Lock::try_take(store, LOCK_NAME) {
-        Ok(lock) => lock,
-        Err(LockError::Busy) => return Outcome::Busy,
-        Err(_) => return Outcome::Unavailable,
+    // A dry run changes nothing, not even by making the lock file.
+    let _lock = match (mode != Mode::Dry).then(|| Lock::try_take(store, LOCK_NAME)) {
+        None => None,
+        Some(Ok(lock)) => Some(lock),
+        Some(Err(LockError::Busy)) => return Outcome::Busy,
+        Some(Err(_)) => return Outcome::Unavailable,
     };
     if mode == Mode::Due && stamp(store).is_ok_and(|then| is_recent(then, now.secs())) {
         return Outcome::Recent;

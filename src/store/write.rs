@@ -47,6 +47,9 @@ impl Scratch {
 pub enum Decide<T> {
     /// The new record is in the buffer: write it.
     Write(T),
+    /// The same, and the record's own sequence stays as it is: the change is
+    /// not its program's.
+    Amend(T),
     /// Nothing is to be written.
     Leave(T),
 }
@@ -145,9 +148,10 @@ impl<'s> Session<'s> {
             Err(Unreadable::Io(e)) => return Err(WriteError::Io(e)),
         };
         let mut out = Fixed::new(new);
-        let answer = match decide(stored.as_ref(), &mut out) {
+        let (answer, ordered) = match decide(stored.as_ref(), &mut out) {
             Decide::Leave(answer) => return Ok(answer),
-            Decide::Write(answer) => answer,
+            Decide::Write(answer) => (answer, true),
+            Decide::Amend(answer) => (answer, false),
         };
         let bytes = out.bytes().ok_or(WriteError::Malformed(None))?;
         let malformed = |fault| WriteError::Malformed(Some(fault));
@@ -156,7 +160,7 @@ impl<'s> Session<'s> {
         if record.digest != *digest {
             return Err(WriteError::Malformed(None));
         }
-        admit(stored.as_ref(), &record)?;
+        admit(stored.as_ref(), &record, ordered)?;
         replace(dir, name.c(), target, bytes).map_err(WriteError::Io)?;
         Ok(answer)
     }
@@ -184,9 +188,9 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Whether a record may follow the stored one: it is of the same process, and a
-/// sequence, once there is one, grows.
-fn admit(stored: Option<&Checked<'_>>, new: &Checked<'_>) -> Result<(), WriteError> {
+/// Whether a record may follow the stored one: it is of the same process, and,
+/// where order matters, a sequence grows once there is one.
+fn admit(stored: Option<&Checked<'_>>, new: &Checked<'_>, ordered: bool) -> Result<(), WriteError> {
     let Some(stored) = stored else { return Ok(()) };
     let same = |key| stored.text(key).same(new.text(key));
     if stored.pid != new.pid || !same(Key::ProcessStart) {
@@ -194,6 +198,7 @@ fn admit(stored: Option<&Checked<'_>>, new: &Checked<'_>) -> Result<(), WriteErr
     }
     match (stored.int(Key::Sequence), new.int(Key::Sequence)) {
         (None, _) => Ok(()),
+        (Some(then), now) if !ordered && now == Some(then) => Ok(()),
         (Some(then), Some(now)) if now > then => Ok(()),
         _ => Err(WriteError::Sequence),
     }

@@ -5,9 +5,12 @@
 //! process ends it with exit status 0 instead, on a stack of its own; panics
 //! abort and so take the same way.
 //!
-//! One timer fires every 10 ms. It is both deadlines: it interrupts a blocking
-//! `flock(2)` (the handler is installed without SA_RESTART), and past the hard
-//! limit its handler ends the process.
+//! One timer is both deadlines: it interrupts a blocking `flock(2)` (the handler
+//! is installed without SA_RESTART), and past the hard limit its handler ends
+//! the process. It first fires when the wait for locks may be over and then
+//! every 10 ms. Not earlier: the kernel queues waiters in a chain, and each one
+//! that is interrupted takes its place at the end again, a walk along the whole
+//! chain; 256 waiters that do so every 10 ms leave no time for the work.
 //!
 //! `unsafe` stands here because rustix has none of these calls: they change the
 //! whole process. The layouts of [`abi`] are checked against the C headers by a
@@ -184,9 +187,9 @@ fn handle(signal: c_int, handler: usize, flags: c_int) {
     unsafe { abi::sigaction(signal, &action, core::ptr::null_mut()) };
 }
 
-fn start_timer(period_ms: u64) {
-    let time = Timeval { sec: 0, usec: (period_ms * 1000) as i64 };
-    let timer = Itimerval { interval: time, value: time };
+fn start_timer(first_ms: u64) {
+    let time = |ms: u64| Timeval { sec: (ms / 1000) as i64, usec: (ms % 1000 * 1000) as i64 };
+    let timer = Itimerval { interval: time(TICK_MS), value: time(first_ms) };
     // SAFETY: `timer` is a complete itimerval that outlives the call.
     unsafe { abi::setitimer(abi::ITIMER_REAL, &timer, core::ptr::null_mut()) };
 }
@@ -203,12 +206,12 @@ pub fn ignore_write_signals() {
 #[derive(Clone, Copy, Debug)]
 pub struct Ticking(());
 
-/// Starts the timer for programs whose lock waits must end: from now on a
-/// blocking call is interrupted every [`TICK_MS`].
-pub fn tick_only() -> Ticking {
+/// Starts the timer for programs whose lock waits must end: a blocking call is
+/// interrupted after `first_ms` and from then on every [`TICK_MS`].
+pub fn tick_only(first_ms: u64) -> Ticking {
     handle(abi::SIGALRM, tick as *const () as usize, 0);
     unblock(&[abi::SIGALRM]);
-    start_timer(TICK_MS);
+    start_timer(first_ms);
     Ticking(())
 }
 
@@ -223,8 +226,9 @@ fn unblock(signals: &[c_int]) {
 }
 
 /// Puts up the whole guard: from here on this process ends with status 0
-/// whatever happens, and within `limit_ms` milliseconds.
-pub fn stand(limit_ms: u64) -> Ticking {
+/// whatever happens, and within `limit_ms` milliseconds. The timer is as in
+/// [`tick_only`].
+pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
     static mut HANDLER_STACK: [u8; STACK_BYTES] = [0; STACK_BYTES];
     let stack = Stack {
         sp: &raw mut HANDLER_STACK as *mut c_void,
@@ -242,7 +246,7 @@ pub fn stand(limit_ms: u64) -> Ticking {
     let mut all = [abi::SIGALRM; abi::FATAL.len() + 1];
     all[1..].copy_from_slice(&abi::FATAL);
     unblock(&all);
-    start_timer(TICK_MS);
+    start_timer(first_ms);
     Ticking(())
 }
 

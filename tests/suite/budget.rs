@@ -1,1 +1,187 @@
-//! To be written.
+//! Exact budgets: what a hook may cost in system calls, processes and memory.
+//! Times are the benchmark's.
+
+use std::fs;
+use std::process::Command;
+
+use crate::world::{World, claude, finish, has_tool, static_tongs};
+
+/// Most system calls of a hook whose record exists and whose agent is within
+/// two ancestors, from execve to exit.
+const CALLS: usize = 80;
+/// Most more for the first event of a session.
+const FIRST: usize = 20;
+/// Exactly so many for each further ancestor that is no harness.
+const ANCESTOR: usize = 7;
+
+/// System calls of the hook at some event, run with so many programs between
+/// it and the harness. `strace` is one of them and attaches from outside.
+fn calls(world: &World, agent: &mut crate::world::Harness<'_>, event: &str, session: &str, between: usize) -> Vec<String> {
+    let trace = world.path("trace");
+    let payload = world.path("budget.json");
+    let project = world.path("project");
+    let text = claude(session, r#","tool_name":"Bash""#).replace("/tmp", project.to_str().unwrap());
+    fs::write(&payload, text).unwrap();
+    // `sh -c 'x; :'` stays between; the innermost one starts strace, which is
+    // an ancestor too.
+    let mut line = format!(
+        "strace -e signal=none -o '{}' tongs-hook claude {event} <'{}'",
+        trace.display(),
+        payload.display()
+    );
+    for _ in 0..between {
+        line = format!("sh -c \"{}; :\"", line.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    agent.shell(&line).silent();
+    let trace = fs::read_to_string(trace).unwrap();
+    trace.lines().filter(|l| l.contains('(') && !l.starts_with("---")).map(str::to_string).collect()
+}
+
+#[test]
+fn the_system_calls_of_a_hook_are_within_the_budget() {
+    let test = "the_system_calls_of_a_hook";
+    if static_tongs(test).is_none() || !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    // The store exists; the session's directory is the top of a repository.
+    assert_eq!(world.agents(&["cleanup"]).code, Some(0));
+    fs::create_dir(world.path("project/.git")).unwrap();
+    fs::write(world.path("project/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let mut agent = world.harness("claude");
+    let first = calls(&world, &mut agent, "PreToolUse", "s", 0);
+    assert_eq!(world.record_of("s")["branch"], "main");
+    // The walk up to the terminal goes on from the agent, three calls each.
+    let agent_at = first.iter().position(|l| l.contains(&format!("\"/proc/{}/stat\"", agent.pid()))).unwrap();
+    let walked = first[agent_at + 1..].iter().filter(|l| l.contains("/stat\"")).count();
+    let first = first.len() - 3 * walked;
+    let steady = calls(&world, &mut agent, "PreToolUse", "s", 0);
+    let more = calls(&world, &mut agent, "PreToolUse", "s", 1);
+    let further = more.len();
+    // The harness, sh and strace: the agent is the third ancestor, so one
+    // further ancestor's calls are not the hook's own.
+    let own = steady.len() - ANCESTOR;
+    println!("hook: {own} calls with a record, {} without, {} a further ancestor", first - ANCESTOR, further - steady.len());
+    assert!(own <= CALLS, "{own} calls:\n{}", steady.join("\n"));
+    assert!(first - ANCESTOR <= own + FIRST, "{first} calls at the first event");
+    assert_eq!(further - steady.len(), ANCESTOR, "{}\n\n{}", steady.join("\n"), more.join("\n"));
+}
+
+#[test]
+fn a_hook_takes_less_than_a_mebibyte_whatever_the_payload() {
+    let test = "a_hook_takes_less_than_a_mebibyte";
+    let Some(tongs) = static_tongs(test) else { return };
+    let world = World::new();
+    let mut peaks = Vec::new();
+    for size in [1 << 10, 10 << 20] {
+        let payload = world.path("payload.json");
+        fs::write(&payload, claude("s", &format!(r#","tool_response":"{}""#, "x".repeat(size)))).unwrap();
+        // The limit on the address space makes the kernel measure it exactly:
+        // the program fails to start where it does not fit.
+        let fits = |kib: u32| {
+            let _ = fs::remove_dir_all(world.path("home/.local"));
+            let mut command = Command::new("sh");
+            world.bare(&mut command);
+            command.args(["-c", &format!("ulimit -v {kib}; exec '{}' hook claude Stop <'{}'", tongs.display(), payload.display())]);
+            finish(command, b"").code == Some(0) && world.record_files().len() == 1
+        };
+        assert!(!fits(64), "the limit works");
+        peaks.push((128..=2048).step_by(64).find(|kib| fits(*kib)).unwrap());
+    }
+    println!("hook: {} KiB of address space with 1 kB, {} KiB with 10 MB", peaks[0], peaks[1]);
+    // All of the program, its stack and its buffers, resident or not.
+    assert!(peaks[0] <= 1536, "{peaks:?}");
+    assert!(peaks[1] * 10 <= peaks[0] * 12, "{peaks:?}");
+}
+
+#[test]
+fn the_program_is_small() {
+    let Some(tongs) = static_tongs("the_program_is_small") else { return };
+    let size = fs::metadata(tongs).unwrap().len();
+    println!("tongs: {size} bytes");
+    assert!(size <= 3 << 19, "{size}");
+}
+
+/// Calls that change something, or look at another process.
+fn assert_only_reads(trace: &str) {
+    for line in trace.lines() {
+        let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|w| line.contains(w)) && !line.contains("/dev/null");
+        let changes = ["rename", "unlink", "mkdir", "link(", "linkat", "chmod", "flock", "truncate", "utimens", "mknod", "kill(", "fork", "clone"]
+            .iter()
+            .any(|w| line.trim_start().starts_with(w));
+        let looks = line.contains("\"/proc/") && !line.contains("\"/proc/self/ns/pid\"");
+        assert!(!writes && !changes && !looks, "{line}");
+    }
+}
+
+#[test]
+fn readers_only_read() {
+    let test = "readers_only_read";
+    if !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    agent.hook(&["claude", "SessionStart"], &claude("s", "")).silent();
+    let trace = world.path("trace");
+    for store in ["there", "missing"] {
+        if store == "missing" {
+            fs::remove_dir_all(world.state()).unwrap();
+        }
+        for args in [
+            &["status"][..],
+            &["status", "--json"],
+            &["status", "--json", "--all"],
+            &["status", "--jsonl", "--sort", "age"],
+            &["status", "-o", "pid"],
+            &["status", "--line", "tmux"],
+            &["status", "-q", "--exit-code", "--attention"],
+            &["show", "s"],
+            &["show", "s", "--json"],
+            &["paths"],
+            &["schema", "status"],
+            &["cleanup", "--dry-run", "--help"],
+        ] {
+            let mut command = Command::new("strace");
+            world.bare(&mut command);
+            command.arg("-f").arg("-o").arg(&trace).arg(world.path("bin/tongs-agents")).args(args);
+            finish(command, b"");
+            let trace = fs::read_to_string(&trace).unwrap();
+            assert!(trace.contains("exit"), "{args:?}");
+            assert_only_reads(&trace);
+        }
+        assert_eq!(world.state().exists(), store == "there");
+    }
+}
+
+#[test]
+fn a_write_would_be_noticed() {
+    for line in [
+        "openat(3, \"x\", O_WRONLY|O_CREAT, 0600) = 4",
+        "renameat2(3, \"a\", 3, \"b\", RENAME_EXCHANGE) = 0",
+        "flock(4, LOCK_EX) = 0",
+        "openat(AT_FDCWD, \"/proc/12/stat\", O_RDONLY) = 3",
+    ] {
+        assert!(std::panic::catch_unwind(|| assert_only_reads(line)).is_err() || cfg!(panic = "abort"), "{line}");
+    }
+}
+
+#[test]
+fn maintenance_starts_no_process_and_looks_once() {
+    let test = "maintenance_starts_no_process";
+    if !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    agent.hook(&["claude", "SessionStart"], &claude("s", "")).silent();
+    let trace = world.path("trace");
+    let mut command = Command::new("strace");
+    world.bare(&mut command);
+    command.arg("-f").arg("-o").arg(&trace).arg(world.path("bin/tongs-agents")).arg("cleanup");
+    assert_eq!(finish(command, b"").code, Some(0));
+    let trace = fs::read_to_string(&trace).unwrap();
+    assert_eq!(trace.matches("clone").count() + trace.matches("fork(").count(), 0);
+    assert_eq!(trace.matches("\"/proc\"").count(), 1, "one pass");
+    assert_eq!(trace.matches("execve(").count(), 1);
+}

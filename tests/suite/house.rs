@@ -1,1 +1,271 @@
-//! To be written.
+//! The repository checks itself: the arrows between layers, the never-rules,
+//! the names, the versions, files that nobody declares.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every source file with its path below `src`.
+fn sources() -> Vec<(String, String)> {
+    fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, files);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(&root().join("src"), &mut files);
+    files
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(root().join("src")).unwrap().to_str().unwrap().to_string();
+            (name, fs::read_to_string(&path).unwrap())
+        })
+        .collect()
+}
+
+/// The text of a file without its comments and its unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap();
+    text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// Which layers a layer may name.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("record", &["record"]),
+    ("sys", &["sys"]),
+    ("probe", &["probe", "record", "sys"]),
+    ("harness", &["harness", "record"]),
+    ("terminal", &["terminal", "record", "sys"]),
+    ("store", &["store", "record", "sys"]),
+    ("cli", &["cli", "record"]),
+    ("applet", &["applet", "cli", "store", "terminal", "harness", "probe", "record", "sys"]),
+];
+
+fn layer_of(file: &str) -> &str {
+    file.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+/// The layers that some code names through `crate::`.
+fn named_layers(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .map(|(at, word)| {
+            let rest = &code[at + word.len()..];
+            rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+        })
+        .filter(|name: &String| !name.is_empty())
+        .collect()
+}
+
+/// What is wrong with a file of a layer by the arrows.
+fn wrong_arrows(file: &str, text: &str) -> Vec<String> {
+    let layer = layer_of(file);
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == layer) else {
+        return vec![format!("{file} is of no layer")];
+    };
+    named_layers(&code(text))
+        .into_iter()
+        .filter(|named| !allowed.contains(&named.as_str()))
+        .map(|named| format!("{file} names {named}"))
+        .collect()
+}
+
+#[test]
+fn layers_only_look_down() {
+    let wrong: Vec<String> = sources()
+        .iter()
+        .filter(|(file, _)| file.contains('/'))
+        .flat_map(|(file, text)| wrong_arrows(file, text))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn an_arrow_upwards_would_be_noticed() {
+    assert_eq!(wrong_arrows("record/x.rs", "use crate::cli::Shown;"), ["record/x.rs names cli"]);
+    assert_eq!(wrong_arrows("store/x.rs", "fn f() { crate::probe::pids(|_| {}) }"), ["store/x.rs names probe"]);
+    assert!(wrong_arrows("store/x.rs", "// crate::probe\nuse crate::sys::fs;").is_empty());
+}
+
+#[test]
+fn words_stand_only_where_they_may() {
+    // A word, and the starts of the paths where it may stand.
+    let rules: &[(&str, &[&str])] = &[
+        ("unsafe ", &["main.rs", "sys/guard.rs"]),
+        ("rustix::", &["sys/"]),
+        ("process::exit", &[]),
+        ("std::env::", &[]),
+        ("std::process", &[]),
+        ("println!", &[]),
+        ("eprintln!", &[]),
+        ("print!", &[]),
+        ("argh::", &["applet/agents/", "cli/words.rs"]),
+        ("serde_json::", &["applet/"]),
+        (".unwrap()", &[]),
+        (".expect(", &[]),
+        ("todo!", &[]),
+        ("unimplemented!", &[]),
+        ("SystemTime", &[]),
+        ("Instant::", &[]),
+        ("thread::", &[]),
+        ("exit_now", &["sys/guard.rs"]),
+    ];
+    let mut wrong = Vec::new();
+    for (file, text) in sources() {
+        if file.ends_with("/tests.rs") {
+            continue;
+        }
+        for (word, places) in rules {
+            if code(&text).contains(word) && !places.iter().any(|p| file.starts_with(p)) {
+                wrong.push(format!("{file} says {word}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_pure_layers_touch_nothing_and_the_record_never_allocates_while_checking() {
+    for (file, text) in sources() {
+        let code = code(&text);
+        if matches!(layer_of(&file), "record" | "harness") {
+            for word in ["std::fs", "std::io", "sys::", "File::open", "std::time"] {
+                assert!(!code.contains(word), "{file} says {word}");
+            }
+        }
+        if ["record/scan.rs", "record/check.rs", "record/sha256.rs", "record/id.rs", "harness/payload.rs", "harness/rules.rs", "store/lock.rs", "store/replace.rs", "store/write.rs", "applet/draft.rs", "applet/writer.rs", "applet/hook.rs", "applet/branch.rs"].contains(&file.as_str()) {
+            for word in ["Vec<", "Vec::", "String", "format!", "to_string()", "to_owned()", "collect()", "Box<"] {
+                // `Box::default` of the scratch is the commands', not the hook's.
+                assert!(!code.contains(word), "{file} says {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_applet_calls_another() {
+    for (file, text) in sources() {
+        let Some(name) = file.strip_prefix("applet/agents/").and_then(|n| n.strip_suffix(".rs")) else { continue };
+        if name == "mod" {
+            continue;
+        }
+        for other in ["status", "show", "notify", "cleanup", "paths", "schema"] {
+            if other != name {
+                assert!(!code(&text).contains(&format!("{other}::run")), "{file} calls {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_begins_by_saying_what_it_is() {
+    for (file, text) in sources() {
+        if !file.ends_with("/tests.rs") {
+            assert!(text.starts_with("//! "), "{file}");
+        }
+    }
+}
+
+#[test]
+fn every_test_file_is_declared() {
+    let main = fs::read_to_string(root().join("tests/suite/main.rs")).unwrap();
+    for entry in fs::read_dir(root().join("tests/suite")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.trim_end_matches(".rs");
+        assert!(module == "main" || main.contains(&format!("mod {module};")), "{name} is not declared");
+    }
+}
+
+#[test]
+fn the_top_level_is_closed() {
+    let known = [
+        "Cargo.toml", "Cargo.lock", "Makefile", "README.md", "LICENSE", ".gitignore", ".ci", ".git", "src",
+        "tests", "man", "packaging", // and what is built, which git does not see
+        "target", "build", "dist",
+    ];
+    for entry in fs::read_dir(root()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(known.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn the_product_has_only_the_dependencies_that_were_chosen() {
+    let toml = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = toml.split("\n[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    for line in section.lines().filter(|l| l.contains('=')) {
+        let name = line.split([' ', '=', '.']).next().unwrap();
+        let card = ["argh", "serde", "serde_json", "rustix", "tempfile", "memchr", "fastrand"];
+        assert!(card.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn the_layouts_of_the_guard_are_those_of_the_c_headers() {
+    use tongs::sys::guard::abi;
+    let world = crate::world::World::new();
+    if !crate::world::has_tool("cc", "the_layouts_of_the_guard") {
+        return;
+    }
+    let source = r#"
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+int main(void) {
+    printf("%zu %zu %zu %zu %zu ", sizeof(struct sigaction), offsetof(struct sigaction, sa_handler),
+           offsetof(struct sigaction, sa_mask), offsetof(struct sigaction, sa_flags),
+           offsetof(struct sigaction, sa_restorer));
+    printf("%zu %zu %zu %zu ", sizeof(stack_t), offsetof(stack_t, ss_sp), offsetof(stack_t, ss_flags),
+           offsetof(stack_t, ss_size));
+    printf("%zu %zu %zu ", sizeof(struct itimerval), sizeof(struct timespec), sizeof(sigset_t));
+    printf("%d %d %d %d %d %d %d ", SA_ONSTACK, SIG_UNBLOCK, ITIMER_REAL, CLOCK_REALTIME, CLOCK_MONOTONIC,
+           CLOCK_BOOTTIME, SIGALRM);
+    int fatal[] = {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
+                   SIGTERM, SIGXCPU, SIGSYS};
+    for (unsigned i = 0; i < sizeof fatal / sizeof *fatal; i++) printf("%d ", fatal[i]);
+    printf("%d %d\n", SIGPIPE, SIGXFSZ);
+}
+"#;
+    fs::write(world.path("layout.c"), source).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.arg("-o").arg(world.path("layout")).arg(world.path("layout.c"));
+    assert_eq!(crate::world::finish(cc, b"").code, Some(0));
+    let c = crate::world::finish(std::process::Command::new(world.path("layout")), b"").out;
+    use std::mem::{offset_of, size_of};
+    let mut ours = vec![
+        size_of::<abi::Sigaction>(),
+        offset_of!(abi::Sigaction, handler),
+        offset_of!(abi::Sigaction, mask),
+        offset_of!(abi::Sigaction, flags),
+        offset_of!(abi::Sigaction, restorer),
+        size_of::<abi::Stack>(),
+        offset_of!(abi::Stack, sp),
+        offset_of!(abi::Stack, flags),
+        offset_of!(abi::Stack, size),
+        size_of::<abi::Itimerval>(),
+        size_of::<abi::Timespec>(),
+        size_of::<abi::Sigset>(),
+    ];
+    let numbers = [
+        abi::SA_ONSTACK,
+        abi::SIG_UNBLOCK,
+        abi::ITIMER_REAL,
+        abi::CLOCK_REALTIME,
+        abi::CLOCK_MONOTONIC,
+        abi::CLOCK_BOOTTIME,
+        abi::SIGALRM,
+    ];
+    ours.extend(numbers.iter().chain(&abi::FATAL).chain(&[abi::SIGPIPE, abi::SIGXFSZ]).map(|n| *n as usize));
+    let ours: Vec<String> = ours.iter().map(usize::to_string).collect();
+    assert_eq!(c.split_whitespace().collect::<Vec<_>>(), ours);
+}

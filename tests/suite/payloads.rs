@@ -1,1 +1,422 @@
-//! To be written.
+//! The sample payloads of every harness, run through the hook as the harness
+//! runs it, and whose event one is.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::{Map, Value, json};
+use tongs::harness::payload::{self, Payload, Room};
+use tongs::harness::{self, Image, ROWS, Row, belongs, caller};
+
+use crate::world::{Harness, Ran, World, bytes};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/payloads");
+
+/// One sample of the index.
+struct Sample {
+    file: String,
+    harness: String,
+    event: String,
+    on_command_line: bool,
+    session: String,
+    expect: String,
+    text: String,
+    json: Value,
+}
+
+/// A field by its path with dots.
+fn field<'j>(json: &'j Value, path: &str) -> &'j Value {
+    path.split('.').fold(json, |at, key| &at[key])
+}
+
+fn samples() -> Vec<Sample> {
+    let index: Value = serde_json::from_slice(&bytes(format!("{FIXTURES}/index.json"))).unwrap();
+    let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_else(|| panic!("{key}: {entry}")).to_owned();
+    let samples: Vec<Sample> = index["payloads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            let file = text(entry, "file");
+            let raw = fs::read_to_string(format!("{FIXTURES}/{file}")).unwrap();
+            let json: Value = serde_json::from_str(&raw).unwrap();
+            Sample {
+                harness: text(entry, "harness"),
+                event: text(entry, "event"),
+                on_command_line: entry["transport"] == "argv-last",
+                session: field(&json, &text(entry, "session_id_field")).as_str().unwrap().to_owned(),
+                expect: text(entry, "expect_status"),
+                text: raw,
+                file,
+                json,
+            }
+        })
+        .collect();
+    assert!(samples.len() >= 75, "{}", samples.len());
+    samples
+}
+
+impl Sample {
+    fn turn(&self) -> &str {
+        let keys = if self.harness == "claude" { &["prompt_id"][..] } else { &["turn_id", "turn-id"] };
+        keys.iter().find_map(|key| self.json[key].as_str()).unwrap_or("")
+    }
+
+    /// The prompt that came before, of the same session and turn.
+    fn prompt(&self) -> (&'static str, String) {
+        let session = &self.session;
+        match self.harness.as_str() {
+            "claude" => ("UserPromptSubmit", json!({"session_id": session, "cwd": "/tmp", "prompt_id": self.turn()}).to_string()),
+            "codex" => ("UserPromptSubmit", json!({"session_id": session, "cwd": "/tmp", "turn_id": self.turn()}).to_string()),
+            _ => ("before_agent_start", json!({"event": {"type": "before_agent_start"}, "ctx": {"sessionId": session, "cwd": "/tmp"}}).to_string()),
+        }
+    }
+
+    /// Runs the hook as the harness does, with these words for the event.
+    fn run(&self, stub: &mut Harness<'_>, event: &[&str]) -> Ran {
+        let words = [&[self.harness.as_str()], event].concat();
+        if self.on_command_line {
+            let one_line = self.json.to_string();
+            assert!(!one_line.contains('\''));
+            return stub.shell(&format!("tongs-hook {} '{one_line}' </dev/null", words.join(" ")));
+        }
+        stub.hook(&words, &self.text)
+    }
+
+    /// The ways in which the event is named: by the argument, by the payload,
+    /// by the name that all harnesses share.
+    fn ways(&self) -> Vec<Vec<&str>> {
+        let mut ways = vec![vec![self.event.as_str()], vec![]];
+        let row = harness::find(&self.harness).unwrap();
+        if let Some(event) = row.event(&self.event).filter(|e| e.normal != e.native) {
+            // The shared name may be another event's own.
+            if row.event(event.normal).is_some_and(|e| e.native == event.native) {
+                ways.push(vec![event.normal]);
+            }
+        }
+        ways
+    }
+}
+
+/// Texts that must never be stored: prompts, and what tools take and give.
+fn private_texts(json: &Value) -> Vec<String> {
+    fn leaves(value: &Value, all: &mut Vec<String>) {
+        match value {
+            Value::String(s) if s.len() > 5 => all.push(s.clone()),
+            Value::Array(items) => items.iter().for_each(|v| leaves(v, all)),
+            Value::Object(items) => items.values().for_each(|v| leaves(v, all)),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    for key in ["prompt", "tool_input", "tool_response", "delta", "content", "input-messages", "message", "compact_summary", "task_description"] {
+        leaves(&json[key], &mut all);
+    }
+    leaves(&json["event"]["prompt"], &mut all);
+    leaves(&json["event"]["args"], &mut all);
+    all
+}
+
+/// A sample's record after it, further than its status.
+const MORE: [(&str, &str, &str); 25] = [
+    ("claude/PreToolUse-AskUserQuestion.json", "waiting_for", "question"),
+    ("claude/PreToolUse-AskUserQuestion.json", "waiting_tool", "AskUserQuestion"),
+    ("claude/PreToolUse-ExitPlanMode.json", "waiting_for", "plan"),
+    ("claude/PreToolUse-ExitPlanMode.json", "detail", "plan ready for review"),
+    ("claude/PermissionRequest-subagent.json", "waiting_for", "permission"),
+    ("claude/PermissionRequest-subagent.json", "waiting_tool", "Bash"),
+    ("claude/PermissionRequest-subagent.json", "waiting_agent", "a4d2c8f1e0b3a297"),
+    ("claude/PermissionRequest-subagent.json", "detail", "permission needed: Bash"),
+    ("claude/Elicitation-url.json", "waiting_for", "elicitation"),
+    ("claude/Notification-elicitation_dialog.json", "waiting_for", "elicitation"),
+    ("claude/Stop.json", "detail", "Retry added."),
+    ("claude/StopFailure-overloaded.json", "detail", "turn failed: overloaded"),
+    ("claude/SessionEnd-clear.json", "detail", "session closed"),
+    ("claude/CwdChanged.json", "cwd", "/home/dev/src/lantern/src"),
+    ("claude/CwdChanged.json", "repo", "src"),
+    ("codex/PermissionRequest.json", "waiting_tool", "Bash"),
+    ("codex/PreToolUse-apply_patch.json", "detail", "using apply_patch"),
+    ("codex/PreToolUse-apply_patch.json", "tool", "apply_patch"),
+    ("codex/Interrupt.json", "detail", "interrupted"),
+    ("codex/notify-agent-turn-complete.json", "detail", "Renamed."),
+    ("codex/notify-agent-turn-complete.json", "method", "hook-argv"),
+    ("codex/UserPromptSubmit.json", "last_event", "codex.prompt-submit"),
+    ("pi/tool_execution_start.json", "detail", "using bash"),
+    ("pi/ui_prompt_start.json", "waiting_for", "question"),
+    ("pi/agent_settled.json", "last_event", "pi.stop"),
+];
+
+fn stubs(world: &World) -> HashMap<String, Harness<'_>> {
+    ["claude", "codex", "pi"].into_iter().map(|name| (name.to_owned(), world.harness(name))).collect()
+}
+
+fn stored(world: &World) -> Map<String, Value> {
+    let Value::Object(record) = world.record() else { panic!() };
+    record
+}
+
+#[test]
+fn every_sample_does_to_a_running_session_what_the_index_says() {
+    let samples = samples();
+    for name in ["claude", "codex", "pi"] {
+        let world = World::new();
+        let mut stub = world.harness(name);
+        let mut prepared: HashMap<(String, String), (std::path::PathBuf, Vec<u8>)> = HashMap::new();
+        for sample in samples.iter().filter(|s| s.harness == name) {
+            let key = (sample.session.clone(), sample.turn().to_owned());
+            let (file, before) = prepared.entry(key).or_insert_with(|| {
+                world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
+                let (event, payload) = sample.prompt();
+                stub.hook(&[name, event], &payload).silent();
+                let file = world.record_files().pop().unwrap();
+                let before = bytes(&file);
+                (file, before)
+            });
+            for way in sample.ways() {
+                fs::write(&*file, &*before).unwrap();
+                sample.run(&mut stub, &way).silent();
+                let after = bytes(&*file);
+                let text = String::from_utf8(after.clone()).unwrap();
+                let case = format!("{} {way:?}: {text}", sample.file);
+                let record = stored(&world);
+                let status = match sample.expect.as_str() {
+                    "keep" | "ignore" | "none" => "running",
+                    status => status,
+                };
+                assert_eq!(record["status"], status, "{case}");
+                let untouched = matches!(sample.expect.as_str(), "ignore" | "none");
+                assert_eq!(after == *before, untouched, "{case}");
+                for (key, want) in [("harness_id", name), ("agent", name), ("session_id", &sample.session), ("pid", &stub.pid().to_string())] {
+                    assert_eq!(record[key], want, "{case}");
+                }
+                for private in private_texts(&sample.json) {
+                    let told = json!(private).to_string();
+                    assert!(!text.contains(told.trim_matches('"')), "{private} is stored: {case}");
+                }
+                if let Some(waits) = record.get("waiting_since") {
+                    assert!(status == "waiting" && waits.is_u64(), "{case}");
+                }
+                for (_, key, want) in MORE.iter().filter(|(f, ..)| *f == sample.file) {
+                    assert_eq!(record[*key], *want, "{key}: {case}");
+                }
+            }
+        }
+        assert!(!world.state().join("hook-faults.log").exists(), "{name}");
+    }
+}
+
+#[test]
+fn every_sample_makes_a_record_of_its_own_or_none() {
+    let samples = samples();
+    let world = World::new();
+    let mut stubs = stubs(&world);
+    for sample in &samples {
+        world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
+        let stub = stubs.get_mut(&sample.harness).unwrap();
+        sample.run(stub, &[&sample.event]).silent();
+        let ends = ["PostCompact", "SessionEnd", "session_shutdown"].contains(&sample.event.as_str());
+        let want = match sample.expect.as_str() {
+            _ if sample.file.ends_with("SessionStart-compact.json") => Some("running"),
+            "keep" | "ignore" | "none" => None,
+            _ if ends => None,
+            status => Some(status),
+        };
+        let found = world.record_files();
+        assert_eq!(found.len(), usize::from(want.is_some()), "{}", sample.file);
+        let Some(want) = want else { continue };
+        let record = stored(&world);
+        assert_eq!((&record["status"], &record["session_id"]), (&json!(want), &json!(sample.session)), "{}: {record:?}", sample.file);
+        assert_eq!(record["arrival_sequence"], 1, "{}", sample.file);
+    }
+}
+
+#[test]
+fn samples_without_text_that_we_want_still_count() {
+    let world = World::new();
+    let mut stub = world.harness("claude");
+    for (event, fields, status, detail) in [
+        ("Stop", json!({"last_assistant_message": null, "background_tasks": null}), "idle", "finished"),
+        ("Stop", json!({"last_assistant_message": {"a": [1]}, "background_tasks": "x"}), "idle", "finished"),
+        ("Stop", json!({"last_assistant_message": 7}), "idle", "finished"),
+        ("StopFailure", json!({"error": {"type": "x"}}), "error", "turn failed (API error)"),
+        ("PreToolUse", json!({"tool_name": null}), "running", "using tool"),
+        ("PreToolUse", json!({"tool_name": ["Bash"], "prompt_id": 9}), "running", "using tool"),
+        ("PermissionRequest", json!({"tool_name": 1, "agent_id": null}), "waiting", "permission needed: tool"),
+        ("Notification", json!({"notification_type": null}), "running", "processing prompt"),
+    ] {
+        stub.hook(&["claude", "UserPromptSubmit"], r#"{"session_id":"s","cwd":"/tmp"}"#).silent();
+        let mut payload = json!({"session_id": "s", "cwd": null});
+        payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        stub.hook(&["claude", event], &payload.to_string()).silent();
+        let record = stored(&world);
+        assert_eq!((&record["status"], &record["detail"]), (&json!(status), &json!(detail)), "{event} {payload}");
+    }
+}
+
+// ---- whose event it is ----
+
+fn row(id: &str) -> &'static Row {
+    harness::find(id).unwrap()
+}
+
+/// Reads a payload and hands it on.
+fn with_payload<T>(json: &str, give: impl FnOnce(&Payload<'_>) -> T) -> T {
+    let mut room = Box::new(Room::new());
+    let mut rest = json.as_bytes();
+    let payload = payload::read(&mut room, &mut |buffer| std::io::Read::read(&mut rest, buffer).unwrap()).unwrap();
+    give(&payload)
+}
+
+#[test]
+fn a_mark_in_the_payload_goes_before_the_ancestor_and_that_before_the_argument() {
+    for (json, nearest, argument, want) in [
+        ("{}", None, "claude", "claude"),
+        ("{}", Some("codex"), "claude", "codex"),
+        ("{}", Some("claude"), "other", "claude"),
+        (r#"{"session_id":"s","hook_event_name":"Stop"}"#, Some("claude"), "codex", "claude"),
+        (r#"{"thread-id":"t"}"#, None, "claude", "codex"),
+        (r#"{"thread-id":"t"}"#, Some("claude"), "claude", "codex"),
+        (r#"{"ctx":{"sessionId":"t"}}"#, Some("codex"), "claude", "pi"),
+        (r#"{"ctx":{"sessionId":""}}"#, None, "claude", "pi"),
+        // no marks: absent, null, elsewhere, in another spelling
+        (r#"{"ctx":{"sessionId":null}}"#, Some("codex"), "claude", "codex"),
+        (r#"{"thread-id":false}"#, None, "claude", "claude"),
+        (r#"{"ctx":{"ctx":{"sessionId":"t"}}}"#, None, "claude", "claude"),
+        (r#"{"a":{"thread-id":"t","ctx":{"sessionId":"t"}}}"#, None, "claude", "claude"),
+        (r#"{"ctx":"sessionId","Thread-Id":"t"}"#, None, "claude", "claude"),
+    ] {
+        let got = with_payload(json, |payload| caller(row(argument), payload, nearest.map(row)).id);
+        assert_eq!(got, want, "{json} {nearest:?} {argument}");
+    }
+}
+
+#[test]
+fn the_nearest_agent_owns_the_event_whatever_the_command_line_says() {
+    let world = World::new();
+    let mut codex = world.harness("codex");
+    drop(world.harness("claude"));
+    codex.hook(&["claude", "UserPromptSubmit"], r#"{"session_id":"s","cwd":"/tmp"}"#).silent();
+    let record = stored(&world);
+    assert_eq!((&record["harness_id"], &record["pid"]), (&json!("codex"), &json!(codex.pid().to_string())));
+    // claude in codex's shell is claude
+    let inner = r#"claude --norc -c "echo '{\"session_id\":\"t\",\"cwd\":\"/tmp\"}' | tongs-hook codex UserPromptSubmit; true""#;
+    codex.shell(inner).silent();
+    let inner = world.sessions_json().into_iter().find(|s| s["session_id"] == "t").unwrap();
+    assert_eq!(inner["harness_id"], "claude", "{inner}");
+    assert_ne!(inner["pid"], codex.pid().to_string());
+}
+
+/// A process: command name, program file, arguments with spaces for NULs.
+fn is(id: &str, comm: &str, exe: Option<&str>, args: Option<&str>) -> Option<bool> {
+    let line = args.map(|a| if a.is_empty() { String::new() } else { a.replace(' ', "\0") + "\0" });
+    let image = Image { comm: comm.as_bytes(), exe: exe.map(str::as_bytes), cmdline: line.as_deref().map(str::as_bytes) };
+    belongs(row(id).looks(), &image)
+}
+
+#[test]
+fn a_process_is_the_harness_that_its_names_or_its_script_say() {
+    for (id, comm, exe, args) in [
+        ("claude", "claude", Some("/opt/claude"), Some("claude")),
+        ("claude", "CLAUDE", None, Some("x")),
+        ("claude", "claude.exe", None, Some("x")),
+        ("claude", "claude", None, None),
+        // installed under its version, started by its name
+        ("claude", "2.1.206", Some("/home/u/.local/share/claude/versions/2.1.206"), Some("claude --resume s")),
+        ("claude", "x", Some("/usr/bin/claude"), Some("x")),
+        ("claude", "x", None, Some("/usr/local/bin/claude -p hello")),
+        ("claude", "node", Some("/usr/bin/node"), Some("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js")),
+        ("claude", "node", Some("/usr/bin/node"), Some("node /usr/bin/claude --continue")),
+        ("claude", "node", Some("/usr/bin/node"), Some("node bin/claude")),
+        ("claude", "MainThread", Some("/usr/bin/node"), Some("node /usr/bin/claude")),
+        ("claude", "node-MainThread", Some("/usr/bin/node"), Some("/usr/bin/node /usr/bin/claude")),
+        ("claude", "bun", Some("/usr/bin/bun"), Some("bun /x/claude-code/cli.js")),
+        ("claude", "deno", Some("/usr/bin/deno"), Some("deno /x/bin/claude")),
+        // a helper's word that is not the first argument is a user's
+        ("claude", "claude", Some("/opt/claude"), Some("claude -p mcp")),
+        ("claude", "claude", Some("/opt/claude"), Some("claude -p daemon")),
+        ("codex", "codex", Some("/opt/codex"), Some("codex resume s")),
+        ("codex", "node", Some("/usr/bin/node"), Some("node /usr/lib/node_modules/@openai/codex/bin/codex.js")),
+        ("codex", "python3.11", Some("/usr/bin/python3.11"), Some("python3.11 /x/bin/codex")),
+        ("pi", "pi", Some("/usr/bin/pi"), Some("pi")),
+        ("pi", "node", Some("/usr/bin/node"), Some("node /x/pi-coding-agent/dist/cli.js")),
+        ("pi", "node", Some("/usr/bin/node"), Some("node /usr/bin/pi")),
+    ] {
+        for other in ROWS {
+            assert_eq!(is(other.id, comm, exe, args) == Some(true), other.id == id, "{} {comm} {exe:?} {args:?}", other.id);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_only_speaks_of_a_harness_is_none() {
+    for (comm, exe, args) in [
+        ("bash", "/bin/bash", "bash"),
+        ("vim", "/usr/bin/vim", "vim /usr/bin/claude"),
+        ("node", "/usr/bin/node", "node /x/notbin/claude"),
+        ("node", "/usr/bin/node", "node /x/my-claude-code/cli.js"),
+        ("node", "/usr/bin/node", "node /x/claude-code/cli.js.map"),
+        ("node", "/usr/bin/node", "node /x/server.js /usr/bin/claude"),
+        ("node", "/usr/bin/node", "node"),
+        ("node", "/usr/bin/node", ""),
+        ("npm", "/usr/bin/node", "npm /usr/bin/claude"),
+        ("claude-monitor", "/usr/bin/claude-monitor", "claude-monitor"),
+        ("pip", "/usr/bin/pip", "pip install pi"),
+        ("sh", "/claude/bin/sh", "sh -c claude"),
+        ("tail", "/usr/bin/tail", "tail -f /home/u/.codex/log"),
+        ("", "", ""),
+        ("codex-linux-san", "/usr/bin/codex-linux-sandbox", "codex-linux-sandbox -- ls"),
+    ] {
+        for row in ROWS {
+            assert_eq!(is(row.id, comm, Some(exe), Some(args)), Some(false), "{} {comm} {args}", row.id);
+        }
+    }
+    // Too little was seen to say no.
+    assert_eq!(is("claude", "node", None, None), None);
+    assert_eq!(is("claude", "x", None, None), None);
+}
+
+#[test]
+fn helpers_and_servers_hold_no_session() {
+    for (id, args) in [
+        ("claude", "claude daemon"),
+        ("claude", "claude server --port 1"),
+        ("claude", "claude mcp serve"),
+        ("claude", "claude --bg-spare"),
+        ("claude", "claude --bg-pty-host x"),
+        ("codex", "codex mcp-server"),
+        ("codex", "codex app-server"),
+        ("codex", "codex mcp"),
+        ("codex", "codex exec-server"),
+    ] {
+        let name = args.split(' ').next().unwrap();
+        assert_eq!(is(id, name, Some(&format!("/usr/bin/{name}")), Some(args)), Some(false), "{args}");
+        let script = format!("node /usr/bin/{args}");
+        assert_eq!(is(id, "node", Some("/usr/bin/node"), Some(&script)), Some(false), "{script}");
+        // The same words with something before them are a user's.
+        let asked = args.replacen(' ', " -p ", 1);
+        assert_eq!(is(id, name, None, Some(&asked)), Some(true), "{asked}");
+    }
+}
+
+#[test]
+fn the_rows_say_each_thing_once() {
+    let mut ids = Vec::new();
+    for row in ROWS {
+        assert!(!ids.contains(&row.id), "{} stands twice", row.id);
+        ids.push(row.id);
+        for event in row.events {
+            let natives = row.events.iter().filter(|e| e.native == event.native).count();
+            assert_eq!(natives, 1, "{} {}", row.id, event.native);
+            assert!(row.event(event.native).is_some_and(|e| e.native == event.native));
+            assert!(row.event(event.normal).is_some(), "{} {}", row.id, event.normal);
+            let lower = |b: u8| b.is_ascii_lowercase() || b == b'-';
+            assert!(event.normal == event.native || event.normal.bytes().all(lower), "{} {}", row.id, event.normal);
+        }
+        let looks = row.looks();
+        for text in looks.names {
+            assert_eq!(*text, text.to_lowercase(), "{}", row.id);
+        }
+        assert!(row.event("no-such-event").is_none() && row.event("").is_none());
+    }
+    assert!(harness::is_known("claude") && !harness::is_known("Claude") && !harness::is_known(""));
+}

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -154,6 +154,28 @@ impl World {
         serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap()
     }
 
+    /// Makes a program of this name: a copy of the shell, and not a link, for
+    /// the program's file must have the name. `cp` makes it, because a file that
+    /// another thread's child still has open for writing cannot be run.
+    pub fn stub(&self, name: &str) -> PathBuf {
+        let path = self.path("bin").join(name);
+        let copied = Command::new("cp").arg("/bin/bash").arg(&path).status().unwrap();
+        assert!(copied.success());
+        path
+    }
+
+    /// The session with this id, as `status --json` has it.
+    pub fn session(&self, id: &str) -> Option<Value> {
+        self.sessions_json().into_iter().find(|s| s["session_id"] == id)
+    }
+
+    /// The stored record of the session with this id.
+    #[track_caller]
+    pub fn record_of(&self, id: &str) -> Value {
+        let records = self.record_files().into_iter().map(|f| serde_json::from_slice(&fs::read(f).unwrap()).unwrap());
+        records.into_iter().find(|r: &Value| r["session_id"] == id).unwrap()
+    }
+
     /// Starts a stub of a harness: a process of that name that runs what it is
     /// told and lives until it is dropped.
     pub fn harness(&self, name: &str) -> Harness<'_> {
@@ -184,9 +206,8 @@ pub fn finish(mut command: Command, stdin: &[u8]) -> Ran {
 
 /// A living process with a harness's name, whose children are the hooks.
 ///
-/// It is a shell under that name that reads commands; each command runs in a
-/// process of its own, so the hook's parent is a child of the harness or the
-/// harness itself, as in life.
+/// It is a shell under that name that reads commands; `sh` runs each of them,
+/// so the hook is a grandchild of the harness, as in life.
 pub struct Harness<'w> {
     world: &'w World,
     child: Child,
@@ -197,9 +218,7 @@ impl<'w> Harness<'w> {
     fn start(world: &'w World, name: &str) -> Harness<'w> {
         let stub = world.path("bin").join(name);
         if !stub.exists() {
-            // A copy and not a link: the program's file must have the name.
-            fs::copy("/bin/bash", &stub).unwrap();
-            fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).unwrap();
+            world.stub(name);
         }
         let mut command = Command::new(&stub);
         world.bare(&mut command);
@@ -223,7 +242,16 @@ impl<'w> Harness<'w> {
     pub fn shell(&mut self, command: &str) -> Ran {
         self.count += 1;
         let (out, err) = (self.world.path(&format!("out-{}-{}", self.pid(), self.count)), self.world.path(&format!("err-{}-{}", self.pid(), self.count)));
-        let line = format!("( {command}\n) >'{}' 2>'{}'; echo \"done $?\"\n", out.display(), err.display());
+        // A program of another name runs the command: a subshell of the stub
+        // would be a second process of the harness.
+        let script = self.world.path(&format!("script-{}-{}", self.pid(), self.count));
+        fs::write(&script, command).unwrap();
+        let line = format!(
+            "sh '{}' >'{}' 2>'{}'; echo \"done $?\"\n",
+            script.display(),
+            out.display(),
+            err.display()
+        );
         self.child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
         let mut answer = Vec::new();
         let stdout = self.child.stdout.as_mut().unwrap();

@@ -71,7 +71,8 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let (done, skipped) = match outcome {
         Outcome::Done(done) => (done, ""),
         Outcome::Busy => (Done::default(), "busy"),
-        Outcome::Recent => (Done::default(), "recent"),
+        // Only of a run that is not forced, which prints nothing.
+        Outcome::Recent => (Done::default(), ""),
         Outcome::Unavailable => (Done::default(), "unavailable"),
     };
     let mut out = stdout();
@@ -109,7 +110,7 @@ fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
 }
 
 fn maintain(store: &Store, mode: Mode) -> Outcome {
-    let ticking = guard::tick_only();
+    let ticking = guard::tick_only(LOCKS_MS);
     stdio::private_umask();
     let patience = Patience::of(ticking, LOCKS_MS);
     let (now, here) = (Now::read(), Here::read());

@@ -118,7 +118,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     }
 
     let now = Now::read();
-    let ticking = guard::tick_only();
+    let ticking = guard::tick_only(LOCKS_MS);
     stdio::private_umask();
     let here = Here::read();
     let start = process.map_or(String::new(), |p| p.start.to_string());
@@ -136,7 +136,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let digest = id::canonical(plain(row.id), plain(&options.session), plain(instance));
     let mut buffer = [0; limit::PATH];
     let here_dir = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).unwrap_or(b"");
-    let cwd = options.cwd.as_deref().or(core::str::from_utf8(here_dir).ok()).unwrap_or("");
+    let here_dir = core::str::from_utf8(here_dir).unwrap_or("");
     let tool = cut(options.tool.as_deref().unwrap_or(""), limit::TOOL);
     let event = format!("{}.{}", row.id, options.event.as_deref().unwrap_or("notify"));
     let mut draft = Draft {
@@ -147,7 +147,8 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         owner: process.map(|p| Owner { pid: p.pid, start: &start }),
         boot: processes::boot(&here),
         pid_ns: here.pid_ns,
-        cwd,
+        cwd: options.cwd.as_deref().unwrap_or(here_dir),
+        cwd_else: "",
         now,
         ts: options.ts.unwrap_or(now.secs()),
         event: Event {

@@ -21,7 +21,7 @@ use crate::sys::env::Env;
     error_code(0, "done"),
     error_code(1, "no session or several sessions match, or the store is unavailable"),
     error_code(64, "usage"),
-    error_code(74, "standard output could not be written")
+    error_code(74, "the store could not be read or standard output not be written")
 )]
 struct Options {
     /// print one JSON object

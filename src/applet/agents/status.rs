@@ -30,7 +30,7 @@ const COLUMNS: usize = 80;
     error_code(0, "done"),
     error_code(1, "the store is unavailable; with --exit-code also: nothing matched"),
     error_code(64, "usage"),
-    error_code(74, "standard output could not be written")
+    error_code(74, "the store could not be read or standard output not be written")
 )]
 struct Options {
     /// print one JSON object
@@ -117,7 +117,9 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
             return Ok(if options.exit_code { Exit::No } else { Exit::Ok });
         }
         Found::Unavailable(why, root) => {
-            hint(&trouble(why, &root));
+            if !matches!(form, Form::Nothing) {
+                hint(&trouble(why, &root));
+            }
             Print { form, order, env, header: options.header, end: end_of(options.null) }.nothing(&now, "unavailable")?;
             return Ok(Exit::No);
         }
