@@ -10,7 +10,7 @@ use crate::harness::rules::{Detail, Event, Ids, State, Wait, Waiting, Words, Wri
 use crate::record::out::{Fixed, Object, Sink, Style, int, string};
 use crate::record::sha256::Hex;
 use crate::record::text::cut;
-use crate::record::{Checked, Key, id, limit, scan};
+use crate::record::{Checked, Key, Kind, MAX_BYTES, Status, id, limit, scan};
 use crate::sys::clock::Now;
 use crate::terminal::Capture;
 
@@ -91,19 +91,29 @@ pub struct Draft<'a> {
     pub surroundings: Option<Surroundings<'a>>,
 }
 
+/// The fields of a wait.
+pub const WAIT: [Key; 5] =
+    [Key::WaitingFor, Key::WaitingSince, Key::WaitingTool, Key::WaitingAgent, Key::WaitingFrom];
+
+/// Milliseconds by which a record may be ahead of an event: no writer lives
+/// longer. What is further ahead was not written by one.
+const AHEAD_MS: u64 = 10_000;
+
 /// What the rules look at in a stored record.
-pub fn state<'a>(stored: &Checked<'a>, boot: &str) -> Option<State<'a>> {
+pub fn state<'a>(stored: &Checked<'a>, boot: &str, now: &Now) -> Option<State<'a>> {
     let same_boot = !boot.is_empty() && stored.text(Key::BootId).is(boot);
+    let in_order = |then: &u64| same_boot && *then <= now.boot_ms + AHEAD_MS;
     let waiting_for = stored.text(Key::WaitingFor);
     Some(State {
         status: stored.status?,
         turn: stored.int(Key::Turn).unwrap_or(0),
         turn_id: stored.text(Key::TurnId),
         prev_turn_id: stored.text(Key::PrevTurnId),
-        boot_ms: stored.int(Key::BootMs).filter(|_| same_boot),
+        boot_ms: stored.int(Key::BootMs).filter(in_order),
         waiting_for: Waiting::ALL.into_iter().find(|w| waiting_for.is(w.name())),
         waiting_tool: stored.text(Key::WaitingTool),
         waiting_agent: stored.text(Key::WaitingAgent),
+        waiting_from: Status::ALL.into_iter().find(|s| stored.text(Key::WaitingFrom).is(s.name())),
     })
 }
 
@@ -138,15 +148,26 @@ impl Draft<'_> {
         if let (true, Some(stored)) = (write.stale, stored) {
             return put_counted(out, stored);
         }
-        self.put_with(out, stored, write, true);
-        if out.bytes().is_none() {
-            // Another program's keys must not make a session unwritable.
+        // Nothing that another program has put into a record must make the
+        // session unwritable: what does not fit is left behind, foreign keys
+        // first.
+        for (kept, foreign) in [(stored, true), (stored, false), (None, false)] {
             out.clear();
-            self.put_with(out, stored, write, false);
+            self.put_with(out, kept, write, foreign, next_arrival(stored));
+            if out.bytes().is_some() {
+                return;
+            }
         }
     }
 
-    fn put_with(&self, out: &mut Fixed<'_>, stored: Option<&Checked<'_>>, write: &Write, foreign: bool) {
+    fn put_with(
+        &self,
+        out: &mut Fixed<'_>,
+        stored: Option<&Checked<'_>>,
+        write: &Write,
+        foreign: bool,
+        arrival: u64,
+    ) {
         let mut o = Members { object: Object::open(out), stored, count: 0 };
         o.int(Key::SchemaVersion, 1);
         o.str(Key::RecordKind, self.kind);
@@ -189,7 +210,7 @@ impl Draft<'_> {
                 o.keep(Key::Sequence);
             }
         }
-        o.int(Key::ArrivalSequence, next_arrival(stored));
+        o.int(Key::ArrivalSequence, arrival);
         self.put_ours(&mut o, write);
         if foreign {
             o.keep_foreign();
@@ -245,7 +266,7 @@ impl Draft<'_> {
         o.int(Key::TsMs, self.now.wall_ms);
         o.int(Key::BootMs, self.now.boot_ms);
         o.int(Key::MonoMs, self.now.mono_ms);
-        o.int(Key::Turn, write.turn);
+        o.int(Key::Turn, write.turn.min(i64::MAX as u64));
         match write.ids {
             Ids::Keep => {
                 o.keep(Key::TurnId);
@@ -291,16 +312,33 @@ impl Draft<'_> {
     fn put_wait(&self, o: &mut Members<'_, '_, '_>, wait: Wait) {
         match wait {
             Wait::Keep => {
-                for key in [Key::WaitingFor, Key::WaitingSince, Key::WaitingTool, Key::WaitingAgent] {
+                for key in WAIT {
                     o.keep(key);
                 }
             }
             Wait::Clear => {}
+            Wait::Name(reason) => {
+                o.str(Key::WaitingFor, reason.name());
+                o.keep(Key::WaitingSince);
+                o.some(Key::WaitingTool, self.words.tool);
+                o.some(Key::WaitingAgent, self.event.subagent);
+                o.keep(Key::WaitingFrom);
+            }
             Wait::Begin(reason) => {
                 o.some(Key::WaitingFor, reason.map_or("", Waiting::name));
                 o.int(Key::WaitingSince, self.ts);
                 o.some(Key::WaitingTool, self.words.tool);
                 o.some(Key::WaitingAgent, self.event.subagent);
+                let before = o.stored.and_then(|s| s.status).filter(|_| !self.event.subagent.is_empty());
+                match before {
+                    // The wait under way knows what was before it.
+                    Some(Status::Waiting) => {
+                        o.keep(Key::WaitingFrom);
+                    }
+                    Some(Status::Idle) => o.str(Key::WaitingFrom, Status::Idle.name()),
+                    Some(Status::Error) => o.str(Key::WaitingFrom, Status::Error.name()),
+                    _ => {}
+                }
             }
         }
     }
@@ -325,12 +363,15 @@ pub fn put_changed(
     more: impl FnOnce(&mut Object<'_, Fixed<'_>>),
 ) {
     let bytes = stored.bytes();
+    // Where there is no room for one more key or byte, foreign keys make it.
+    let foreign = stored.fields().len() < scan::MAX_KEYS && bytes.len() < MAX_BYTES - limit::ID;
     let mut object = Object::open(out);
     for field in stored.fields() {
-        if field.known.is_some_and(|k| k == Key::ArrivalSequence || k.is_derived() || change(k)) {
-            continue;
+        match field.known {
+            Some(key) if key == Key::ArrivalSequence || key.is_derived() || change(key) => {}
+            None if !foreign => {}
+            _ => object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes)),
         }
-        object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes));
     }
     object.int(Key::ArrivalSequence.name(), next_arrival(Some(stored)));
     more(&mut object);
@@ -390,7 +431,14 @@ impl<'b> Members<'_, 'b, '_> {
     /// Keeps a stored field under another key, where it has the right type.
     fn keep_as(&mut self, from: Key, to: Key) -> bool {
         let Some(stored) = self.stored else { return false };
-        let field = stored.fields().iter().find(|f| f.known == Some(from) && to.has_shape(f.kind));
+        let fits = |value: &[u8], kind| match kind {
+            Kind::Text { .. } => value.len() <= limit::PATH + 2,
+            Kind::Integer => stored.int(from).is_some(),
+            _ => true,
+        };
+        let field = stored.fields().iter().find(|f| {
+            f.known == Some(from) && to.has_shape(f.kind) && fits(f.value(stored.bytes()), f.kind)
+        });
         if let Some(field) = field {
             self.key(to).put(field.value(stored.bytes()));
         }

@@ -70,6 +70,11 @@ pub fn early(early: Early) -> Fail {
     }
 }
 
+/// A timer that the system refuses: without it a wait for a lock has no end.
+pub fn no_timer() -> Fail {
+    Fail::new(Exit::Io, "cannot start a timer")
+}
+
 /// The words of a command line as text.
 pub fn words<'a>(args: &'a [&'a [u8]]) -> Result<Vec<&'a str>, Fail> {
     let text = |arg: &&'a [u8]| {

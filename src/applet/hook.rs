@@ -75,6 +75,9 @@ enum Drop {
     Field,
     /// The process that the payload names does not live.
     Process,
+    /// An ancestor could not be read for want of something, so that the agent
+    /// among them may have been missed.
+    Ancestor,
     Store(Trouble),
     Write(WriteError),
 }
@@ -88,6 +91,7 @@ impl Drop {
             Drop::Session => "session-id",
             Drop::Field => "field",
             Drop::Process => "process",
+            Drop::Ancestor => "ancestor-unread",
             Drop::Store(trouble) => trouble.code(),
             Drop::Write(error) => error.code(),
         }
@@ -108,6 +112,7 @@ impl Drop {
             Drop::Harness | Drop::Event => Exit::Usage,
             Drop::Payload(_) | Drop::Session | Drop::Field => Exit::Data,
             Drop::Process => Exit::No,
+            Drop::Ancestor => Exit::Io,
             Drop::Store(trouble) => fail::unusable(trouble, b"").exit,
             Drop::Write(error) => fail::unwritten(error).0,
         }
@@ -151,7 +156,10 @@ pub fn run(start: &Start<'_>) -> i32 {
     stdio::settle(!strict);
     let ticking = if strict {
         guard::ignore_write_signals();
-        guard::tick_only(LOCKS_MS)
+        match guard::tick_only(LOCKS_MS) {
+            Some(ticking) => ticking,
+            None => return fail::end("tongs-hook", Err(fail::no_timer())),
+        }
     } else {
         guard::stand(DEADLINE_MS, LOCKS_MS)
     };
@@ -235,6 +243,11 @@ impl<'a> Run<'a> {
             Some(pid) => Some(Process::read(pid).ok().filter(|p| !p.dead).ok_or(Drop::Process)?),
             None => nearest.filter(|n| n.row.id == row.id).map(|n| n.process),
         };
+        // Half a walk is no proof that there is no agent: its session would get
+        // a second record, without a process.
+        if owner.is_none() && ancestry.is_broken() {
+            return Err(Drop::Ancestor);
+        }
         let mut start = [0; 20];
         let mut start = Fixed::new(&mut start);
         let mut instance = [0; 32];
@@ -277,7 +290,8 @@ impl<'a> Run<'a> {
             event: Event {
                 kind: said.kind,
                 boot_ms: Some(self.now.boot_ms).filter(|_| said.sequence.is_none()),
-                subagent: cut(payload.text(fields.subagent), limit::ID),
+                // A program that reports for itself has no subagents here.
+                subagent: if said.event_id.is_empty() { cut(payload.text(fields.subagent), limit::ID) } else { "" },
                 turn_id,
                 tool,
                 background: payload.count(fields.background),
@@ -449,11 +463,19 @@ fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'
         true => Some(payload.int(Want::Pid).and_then(|n| u32::try_from(n).ok()).ok_or(Drop::Field)?),
         false => None,
     };
+    let wrong_type = |want| payload.has(want) && payload.int(want).is_none();
+    if wrong_type(Want::Sequence) || wrong_type(Want::Ts) {
+        return Err(Drop::Field);
+    }
+    let instance = match payload.has(Want::InstanceId) {
+        true => payload.id(&[Want::InstanceId], limit::ID).ok_or(Drop::Field)?,
+        false => "",
+    };
     Ok(Said {
         kind: Kind::Report(status.ok_or(Drop::Field)?),
         name: "fleet-event",
         pid,
-        instance: payload.id(&[Want::InstanceId], limit::ID).unwrap_or(""),
+        instance,
         sequence: payload.int(Want::Sequence),
         ts: payload.int(Want::Ts),
         detail: payload.text(&[Want::Detail]),

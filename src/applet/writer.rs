@@ -69,7 +69,7 @@ impl<'e> Writer<'_, 'e> {
             let session = Session::lock(store, &identity, patience)?;
             let step = session
                 .update(&draft.digest, draft.now.secs(), self.scratch, |stored, out| {
-                    let state = stored.and_then(|s| draft::state(s, draft.boot));
+                    let state = stored.and_then(|s| draft::state(s, draft.boot, &draft.now));
                     let write = match apply(state.as_ref(), &draft.event) {
                         Change::Ignore(why) => return Decide::Leave(Step::Ignored(why)),
                         Change::Write(write) => write,
@@ -127,14 +127,17 @@ impl<'e> Writer<'_, 'e> {
         let mut canonical = Fixed::new(&mut canonical);
         id::put_canonical(&mut canonical, draft.row.id, &draft.digest);
         let file = proc_file::Process { pid: process.pid, start: process.start, boot: draft.boot };
-        let before = proc_file::exchange(self.store, &file, canonical.text().unwrap_or(""));
-        if let Ok(Some(digest)) = before {
+        let Ok(last) = proc_file::Last::read(self.store, &file, canonical.text().unwrap_or("")) else { return };
+        if let Some(digest) = last.before {
             let patience = Patience::of(self.ticking, self.locks_ms);
-            // Best effort: the maintainer removes it when the process ends.
-            let _ = end_session(self.store, self.scratch, &digest, draft.now, patience);
+            if end_session(self.store, self.scratch, &digest, draft.now, patience).is_err() {
+                // The next start or new session of this process tries again.
+                return;
+            }
         }
+        // Not noted, the maintainer removes the older one when the process ends.
+        let _ = last.note(self.store);
     }
-
 }
 
 /// Ends a session by the digest of its canonical id.
@@ -162,11 +165,7 @@ fn end_session(
                             | Key::TsMs
                             | Key::BootMs
                             | Key::MonoMs
-                            | Key::WaitingFor
-                            | Key::WaitingSince
-                            | Key::WaitingTool
-                            | Key::WaitingAgent
-                    )
+                    ) || draft::WAIT.contains(&key)
                 },
                 |object| {
                     object

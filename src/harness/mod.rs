@@ -188,10 +188,12 @@ pub fn belongs(looks: &Looks, image: &Image<'_>) -> Option<bool> {
         || looks.has_name(base_name(arg(0)));
     let by_script = is_interpreter(image.comm) && looks.scripts.iter().any(|s| is_script(arg(1), s));
     if !by_name && !by_script {
-        let all_seen = image.exe.is_some() || image.cmdline.is_some();
+        // An interpreter's arguments would say what it runs.
+        let all_seen = image.cmdline.is_some() || (image.exe.is_some() && !is_interpreter(image.comm));
         return if all_seen { Some(false) } else { None };
     }
-    let first = if by_script { arg(2) } else { arg(1) };
+    // Behind an interpreter the first argument is the script.
+    let first = if is_interpreter(base_name(arg(0))) { arg(2) } else { arg(1) };
     Some(!looks.helpers.iter().any(|h| first == h.as_bytes()))
 }
 
@@ -212,7 +214,7 @@ fn is_script(path: &[u8], end: &str) -> bool {
     path.strip_suffix(end.as_bytes()).is_some_and(|head| head.is_empty() || head.ends_with(b"/"))
 }
 
-/// Says whose event it is, in the order of the four signs: a key that only one
+/// Says whose event it is, in the order of the signs: a key that only one
 /// harness's payloads have; the nearest harness process among the ancestors;
 /// the harness named on the command line.
 pub fn caller(

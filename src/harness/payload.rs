@@ -295,7 +295,9 @@ impl Reader<'_> {
             }
             let first = self.space()?;
             let end = len + name;
-            let whole = !cut && !odd;
+            // A dot is ours, between the keys of a path.
+            let dotted = path.get(len..end).is_some_and(|key| key.contains(&b'.'));
+            let whole = !cut && !odd && !dotted;
             let known = |full: &[u8]| Want::ALL.iter().find(|(_, p)| *p == full).map(|(w, _)| *w);
             let want = path.get(..end).filter(|_| whole).and_then(known);
             let inside = |full: &[u8]| {

@@ -84,7 +84,7 @@ const CLAUDE: Row = Row {
                 ("elicitation_url_dialog", K::Elicitation),
                 ("elicitation_complete", K::ToolDone),
                 ("elicitation_response", K::ToolDone),
-                ("idle_prompt", K::Stop),
+                ("idle_prompt", K::IdleSign),
             ],
             K::Keep,
         ),

@@ -29,6 +29,8 @@ pub enum Kind {
     Elicitation,
     /// The turn is over.
     Stop,
+    /// The harness remarks that it is the user's turn.
+    IdleSign,
     /// The turn ended in an error.
     StopFailure,
     /// The user broke the turn off.
@@ -102,6 +104,8 @@ pub struct State<'a> {
     pub waiting_tool: Text<'a>,
     /// The subagent that waits.
     pub waiting_agent: Text<'a>,
+    /// The status that a subagent's wait interrupted, where it was not running.
+    pub waiting_from: Option<Status>,
 }
 
 /// One event.
@@ -139,6 +143,8 @@ pub enum Ignored {
     Late,
     /// The session is over.
     Ended,
+    /// It says what the record says already.
+    Known,
 }
 
 impl Ignored {
@@ -150,6 +156,7 @@ impl Ignored {
             Ignored::Subagent => "subagent",
             Ignored::Late => "late",
             Ignored::Ended => "ended",
+            Ignored::Known => "known",
         }
     }
 }
@@ -174,6 +181,8 @@ pub enum Wait {
     Clear,
     /// It begins now, for this reason where one is known.
     Begin(Option<Waiting>),
+    /// It goes on; what it is for is known better.
+    Name(Waiting),
 }
 
 /// What becomes of `detail`, and with it of `tool`.
@@ -266,28 +275,31 @@ pub fn apply(stored: Option<&State<'_>>, event: &Event<'_>) -> Change {
         background: None,
     };
     // Turn ids order the main agent's turns. A start begins a new order, and an
-    // end is an end whatever turn it names.
+    // end is an end whatever turn it names. Only a prompt begins another turn:
+    // an event that is two turns late has an unknown id too.
     let ordered = event.subagent.is_empty() && !matches!(kind, Kind::Start | Kind::End);
     let mut ids = if kind == Kind::Start { Ids::Clear } else { Ids::Keep };
     if ordered && !event.turn_id.is_empty() {
         if state.prev_turn_id.is(event.turn_id) {
             return Ignore(Ignored::Late);
         }
-        if !state.turn_id.is(event.turn_id) {
+        if kind == Kind::Prompt && !state.turn_id.is(event.turn_id) || state.turn_id.is_empty() {
             ids = Ids::Advance;
         }
-    }
-    if matches!((event.boot_ms, state.boot_ms), (Some(now), Some(then)) if now < then) {
-        return Change::Write(Write { stale: true, ..kept });
     }
     let change = if from_subagent {
         match subagent(state, event, kept) {
             Some(change) => change,
             None => return Ignore(Ignored::Subagent),
         }
+    } else if kind == Kind::IdleSign && matches!(state.status, Status::Idle | Status::Error) {
+        return Ignore(Ignored::Known);
     } else {
         main_agent(state, event, kept)
     };
+    if matches!((event.boot_ms, state.boot_ms), (Some(now), Some(then)) if now < then) {
+        return Change::Write(Write { stale: true, ..kept });
+    }
     Change::Write(Write { ids, ..change })
 }
 
@@ -322,7 +334,7 @@ fn create(event: &Event<'_>) -> Change {
         Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => {
             begin(Status::Waiting, Wait::Begin(asks), question(event.kind))
         }
-        Kind::Stop => begin(Status::Idle, Wait::Keep, Detail::Finished),
+        Kind::Stop | Kind::IdleSign => begin(Status::Idle, Wait::Keep, Detail::Finished),
         Kind::StopFailure => begin(Status::Error, Wait::Keep, Detail::Failed),
         Kind::Interrupt => begin(Status::Idle, Wait::Keep, Detail::Interrupted),
         Kind::Report(status) => {
@@ -342,8 +354,8 @@ fn create(event: &Event<'_>) -> Change {
 fn subagent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Option<Write> {
     match event.kind {
         Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => Some(ask(state, event, kept)),
-        Kind::ToolDone if answers(state, event) => Some(resume(kept)),
-        Kind::ToolUse if event.tool_use_answers && answers(state, event) => Some(resume(kept)),
+        Kind::ToolDone if answers(state, event) => Some(resume(state, kept)),
+        Kind::ToolUse if event.tool_use_answers && answers(state, event) => Some(resume(state, kept)),
         _ => None,
     }
 }
@@ -363,9 +375,9 @@ fn main_agent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
             Status::Waiting if !event.tool_use_answers => kept,
             _ => to(Status::Running, Detail::Using),
         },
-        Kind::ToolDone if answers(state, event) => resume(kept),
+        Kind::ToolDone if answers(state, event) => resume(state, kept),
         Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => ask(state, event, kept),
-        Kind::Stop => Write { background: event.background, ..to(Status::Idle, Detail::Finished) },
+        Kind::Stop | Kind::IdleSign => Write { background: event.background, ..to(Status::Idle, Detail::Finished) },
         Kind::StopFailure => to(Status::Error, Detail::Failed),
         Kind::Interrupt => to(Status::Idle, Detail::Interrupted),
         Kind::CompactStart if event.compact_ends => to(Status::Running, Detail::Compacting),
@@ -376,7 +388,7 @@ fn main_agent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
                 && !event.subagent.is_empty()
                 && state.waiting_agent.is(event.subagent) =>
         {
-            resume(kept)
+            resume(state, kept)
         }
         Kind::End => to(Status::Ended, Detail::Closed),
         Kind::Report(Status::Waiting) if status == Status::Waiting => {
@@ -415,30 +427,41 @@ fn question(kind: Kind) -> Detail {
     }
 }
 
-/// The user is asked. A second sign of the same wait, such as a notification
-/// that names neither tool nor subagent, does not begin it again.
+/// The user is asked. What adds nothing to the wait under way, such as a
+/// notification that names neither tool nor subagent, does not begin another.
 fn ask(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
-    let asks = waiting(event.kind);
-    let same = state.status == Status::Waiting
-        && state.waiting_for == asks
-        && (event.tool.is_empty() || state.waiting_tool.is(event.tool))
-        && (event.subagent.is_empty() && event.tool.is_empty() || state.waiting_agent.is(event.subagent));
-    if same {
-        return kept;
+    let Some(asks) = waiting(event.kind) else { return kept };
+    let begins =
+        Write { status: Status::Waiting, wait: Wait::Begin(Some(asks)), detail: question(event.kind), ..kept };
+    if state.status != Status::Waiting {
+        return begins;
     }
-    Write { status: Status::Waiting, wait: Wait::Begin(asks), detail: question(event.kind), ..kept }
+    let nameless = event.tool.is_empty() && event.subagent.is_empty();
+    let same_reason = state.waiting_for == Some(asks);
+    let known = same_reason && state.waiting_tool.is(event.tool) && state.waiting_agent.is(event.subagent);
+    if nameless && state.waiting_for.is_some() || known {
+        kept
+    } else if same_reason && state.waiting_tool.is_empty() && state.waiting_agent.is_empty() {
+        Write { wait: Wait::Name(asks), ..begins }
+    } else {
+        begins
+    }
 }
 
-/// Whether an event ends the wait: it is of the same agent and, where both
-/// name a tool, of the same tool.
+/// Whether an event ends the wait: it is of the same agent and, where the tool
+/// that waits is known, of that tool. A wait without a tool is ended by the
+/// agent's next finished tool too.
 fn answers(state: &State<'_>, event: &Event<'_>) -> bool {
     state.status == Status::Waiting
         && state.waiting_agent.is(event.subagent)
-        && (event.tool.is_empty() || state.waiting_tool.is_empty() || state.waiting_tool.is(event.tool))
+        && (state.waiting_tool.is_empty() || state.waiting_tool.is(event.tool))
 }
 
-fn resume(kept: Write) -> Write {
-    Write { status: Status::Running, wait: Wait::Clear, detail: Detail::Working, ..kept }
+/// The wait is over: the turn goes on, or, when a background subagent waited,
+/// what was before.
+fn resume(state: &State<'_>, kept: Write) -> Write {
+    let status = state.waiting_from.unwrap_or(Status::Running);
+    Write { status, wait: Wait::Clear, detail: Detail::Working, ..kept }
 }
 
 /// The words that a detail is made of.

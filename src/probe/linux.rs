@@ -23,15 +23,18 @@ fn path(pid: u32, file: &str) -> Name {
 pub enum Unread {
     /// There is no such process, as far as this process may see.
     Gone,
-    /// The system refused or the text was not understood.
+    /// The system refuses to show it, or the text was not understood.
     Hidden,
+    /// The system had no means to show it just now.
+    Failed,
 }
 
 impl From<Errno> for Unread {
     fn from(e: Errno) -> Unread {
         match e {
             Errno::NOENT | Errno::SRCH | Errno::NOTDIR => Unread::Gone,
-            _ => Unread::Hidden,
+            Errno::ACCESS | Errno::PERM => Unread::Hidden,
+            _ => Unread::Failed,
         }
     }
 }

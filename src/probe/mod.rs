@@ -146,12 +146,13 @@ pub struct Ancestry {
     seen: [Option<Process>; MAX_ANCESTORS],
     len: usize,
     next: u32,
+    broken: bool,
 }
 
 impl Ancestry {
     /// Starts with the process `first`, usually this process's parent.
     pub fn from(first: u32) -> Ancestry {
-        Ancestry { seen: [None; MAX_ANCESTORS], len: 0, next: first }
+        Ancestry { seen: [None; MAX_ANCESTORS], len: 0, next: first, broken: false }
     }
 
     /// The ancestor at a distance, 0 being the nearest.
@@ -161,12 +162,25 @@ impl Ancestry {
                 self.next = 0;
                 return None;
             }
-            let process = Process::read(self.next).ok();
-            self.next = process.map_or(0, |p| p.ppid);
-            self.seen[self.len] = Some(process?);
-            self.len += 1;
+            match Process::read(self.next) {
+                Ok(process) => {
+                    self.next = process.ppid;
+                    self.seen[self.len] = Some(process);
+                    self.len += 1;
+                }
+                Err(why) => {
+                    self.next = 0;
+                    self.broken = why == Unread::Failed;
+                    return None;
+                }
+            }
         }
         self.seen.get(at)?.as_ref()
+    }
+
+    /// Whether the walk ended for want of something and not at its end.
+    pub fn is_broken(&self) -> bool {
+        self.broken
     }
 
     /// The ancestors that were read so far.

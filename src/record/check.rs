@@ -353,7 +353,7 @@ impl<'a> Check<'a> {
             // Other programs write an empty list or null for "no target".
             let empty = match field.kind {
                 Kind::Null | Kind::False => true,
-                Kind::Array => value.iter().all(|b| b"[] \t\r\n".contains(b)),
+                Kind::Array => value.iter().filter(|b| !b.is_ascii_whitespace()).eq(b"[]"),
                 Kind::Text { .. } => value == b"\"\"",
                 Kind::Integer => value == b"0",
                 _ => false,

@@ -111,6 +111,7 @@ keys! {
     WaitingSince = "waiting_since",
     WaitingTool = "waiting_tool",
     WaitingAgent = "waiting_agent",
+    WaitingFrom = "waiting_from",
     Background = "background",
     Branch = "branch",
     Worktree = "worktree",

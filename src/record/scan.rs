@@ -74,7 +74,7 @@ pub enum Kind {
         /// Whether a backslash stands in it.
         escaped: bool,
     },
-    /// A number written without fraction, exponent or `-0`.
+    /// A number of digits alone: no sign, fraction or exponent.
     Integer,
     /// Any other number.
     Number,
@@ -459,7 +459,7 @@ impl Cursor<'_> {
         if !zero {
             self.digits()?;
         }
-        let mut kind = if minus && zero { Kind::Number } else { Kind::Integer };
+        let mut kind = if minus { Kind::Number } else { Kind::Integer };
         if self.eat(b'.') {
             self.digits()?;
             kind = Kind::Number;

@@ -40,34 +40,55 @@ pub fn pid_of(name: &[u8]) -> Option<u32> {
     core::str::from_utf8(name.strip_prefix(START.as_bytes())?).ok()?.parse().ok()
 }
 
-/// Notes that `process` now reports the session with this canonical id, and
-/// returns the digest of the session that it reported before, if that was
-/// another one.
-pub fn exchange(store: &Store, process: &Process<'_>, canonical: &str) -> Result<Option<Hex>, Errno> {
-    let name = name(process.pid);
-    let mut new = [0; MAX];
-    let mut out = Fixed::new(&mut new);
-    int(&mut out, process.start);
-    out.put(b"\n");
-    out.put(process.boot.as_bytes());
-    out.put(b"\n");
-    let head = out.bytes().map_or(0, <[u8]>::len);
-    out.put(canonical.as_bytes());
-    out.put(b"\n");
-    let new = out.bytes().ok_or(Errno::NAMETOOLONG)?;
+/// What the file has to say for a process whose session this is.
+pub struct Last {
+    name: Name,
+    target: Target,
+    new: [u8; MAX],
+    len: usize,
+    /// The digest of the session that the process reported before, if that was
+    /// another one.
+    pub before: Option<Hex>,
+    noted: bool,
+}
 
-    let mut old = [0; MAX];
-    let (target, len) = match store.sessions.open(name.c(), Open::Read) {
-        Ok(file) => (Target::Regular, file.read(&mut old)?),
-        Err(Errno::NOENT) => (Target::Absent, 0),
-        Err(e) => return Err(e),
-    };
-    let old = &old[..len];
-    if old == new {
-        return Ok(None);
+impl Last {
+    /// Reads what `process` reported before the session with this canonical id.
+    pub fn read(store: &Store, process: &Process<'_>, canonical: &str) -> Result<Last, Errno> {
+        let name = name(process.pid);
+        let mut new = [0; MAX];
+        let mut out = Fixed::new(&mut new);
+        int(&mut out, process.start);
+        out.put(b"\n");
+        out.put(process.boot.as_bytes());
+        out.put(b"\n");
+        let head = out.bytes().map_or(0, <[u8]>::len);
+        out.put(canonical.as_bytes());
+        out.put(b"\n");
+        let len = out.bytes().ok_or(Errno::NAMETOOLONG)?.len();
+
+        let mut old = [0; MAX];
+        let (target, old) = match store.sessions.open(name.c(), Open::Read) {
+            Ok(file) => {
+                let len = file.read(&mut old)?;
+                (Target::Regular, &old[..len])
+            }
+            Err(Errno::NOENT) => (Target::Absent, &old[..0]),
+            Err(e) => return Err(e),
+        };
+        let noted = old == &new[..len];
+        // Only the same process can have reported a session before.
+        let before = old.strip_prefix(&new[..head]).and_then(|line| line.strip_suffix(b"\n"));
+        let before = before.and_then(|id| core::str::from_utf8(id).ok()).and_then(digest_of);
+        Ok(Last { name, target, new, len, before: before.filter(|_| !noted), noted })
     }
-    replace(&store.sessions, name.c(), target, new)?;
-    // Only the same process can have reported a session before.
-    let before = old.strip_prefix(&new[..head]).and_then(|line| line.strip_suffix(b"\n"));
-    Ok(before.and_then(|id| core::str::from_utf8(id).ok()).and_then(digest_of))
+
+    /// Notes the new session, once the older one is ended: whoever comes
+    /// between still finds that one.
+    pub fn note(&self, store: &Store) -> Result<(), Errno> {
+        if self.noted {
+            return Ok(());
+        }
+        replace(&store.sessions, self.name.c(), self.target, &self.new[..self.len])
+    }
 }

@@ -180,18 +180,18 @@ extern "C" fn tick(_signal: c_int) {
     }
 }
 
-fn handle(signal: c_int, handler: usize, flags: c_int) {
+fn handle(signal: c_int, handler: usize, flags: c_int) -> bool {
     let action = Sigaction { handler, mask: Sigset([0; 16]), flags, restorer: 0 };
     // SAFETY: `action` is a complete sigaction; its handler is 0, 1 or one of
     // the two functions above, which call only async-signal-safe functions.
-    unsafe { abi::sigaction(signal, &action, core::ptr::null_mut()) };
+    unsafe { abi::sigaction(signal, &action, core::ptr::null_mut()) == 0 }
 }
 
-fn start_timer(first_ms: u64) {
+fn start_timer(first_ms: u64) -> bool {
     let time = |ms: u64| Timeval { sec: (ms / 1000) as i64, usec: (ms % 1000 * 1000) as i64 };
     let timer = Itimerval { interval: time(TICK_MS), value: time(first_ms) };
     // SAFETY: `timer` is a complete itimerval that outlives the call.
-    unsafe { abi::setitimer(abi::ITIMER_REAL, &timer, core::ptr::null_mut()) };
+    unsafe { abi::setitimer(abi::ITIMER_REAL, &timer, core::ptr::null_mut()) == 0 }
 }
 
 /// Makes a write to a closed pipe and a file that grows past its limit into
@@ -207,12 +207,12 @@ pub fn ignore_write_signals() {
 pub struct Ticking(());
 
 /// Starts the timer for programs whose lock waits must end: a blocking call is
-/// interrupted after `first_ms` and from then on every [`TICK_MS`].
-pub fn tick_only(first_ms: u64) -> Ticking {
-    handle(abi::SIGALRM, tick as *const () as usize, 0);
+/// interrupted after `first_ms` and from then on every [`TICK_MS`]. `None` where
+/// the system refuses.
+pub fn tick_only(first_ms: u64) -> Option<Ticking> {
+    let caught = handle(abi::SIGALRM, tick as *const () as usize, 0);
     unblock(&[abi::SIGALRM]);
-    start_timer(first_ms);
-    Ticking(())
+    (caught && start_timer(first_ms)).then_some(Ticking(()))
 }
 
 fn unblock(signals: &[c_int]) {
@@ -242,11 +242,15 @@ pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
     for signal in abi::FATAL {
         handle(signal, end as *const () as usize, abi::SA_ONSTACK);
     }
-    handle(abi::SIGALRM, tick as *const () as usize, abi::SA_ONSTACK);
+    let caught = handle(abi::SIGALRM, tick as *const () as usize, abi::SA_ONSTACK);
     let mut all = [abi::SIGALRM; abi::FATAL.len() + 1];
     all[1..].copy_from_slice(&abi::FATAL);
     unblock(&all);
-    start_timer(first_ms);
+    // Without its timer the hook has no deadline, and without the handler the
+    // timer would kill it: then this event is better lost.
+    if !(caught && start_timer(first_ms)) {
+        exit_now(0)
+    }
     Ticking(())
 }
 

@@ -15,7 +15,7 @@ set -eu
 export LC_ALL=C
 
 binary=${1:?usage: run.sh BINARY}
-[ -x "$binary" ] || { echo "run.sh: '$binary' is no program: run 'make' first" >&2; exit 64; }
+[ -f "$binary" ] && [ -x "$binary" ] || { echo "run.sh: '$binary' is no program: run 'make' first" >&2; exit 64; }
 here=$(cd "$(dirname "$0")" && pwd)
 runs=${BENCH_N:-300}
 disk=${TMPDIR:-/tmp}
@@ -37,7 +37,11 @@ clean() {
     trap - EXIT HUP INT TERM
     [ -z "$job" ] || kill "$job" 2>/dev/null || :
     [ -z "$sleepers" ] || { kill "$sleepers" 2>/dev/null && wait "$sleepers" || :; }
-    rm -rf "$dir" ${disk_dir:+"$disk_dir"}
+    # What was told to end may still be writing.
+    for _ in 1 2 3 4 5; do
+        ! rm -rf "$dir" ${disk_dir:+"$disk_dir"} 2>/dev/null || break
+        sleep 0.2
+    done
 }
 trap clean EXIT
 trap 'clean; exit 129' HUP

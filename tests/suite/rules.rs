@@ -219,7 +219,7 @@ fn records() -> Vec<Stored> {
         for (waiting_for, tool, waiting_tool, agent, waiting_agent) in waits(status) {
             for (turn, turn_id, prev, prev_turn_id) in ids {
                 all.push(Stored {
-                    state: State { status, turn: 7, turn_id, prev_turn_id, boot_ms: None, waiting_for, waiting_tool, waiting_agent },
+                    state: State { status, turn: 7, turn_id, prev_turn_id, boot_ms: None, waiting_for, waiting_tool, waiting_agent, waiting_from: None },
                     tool,
                     agent,
                     turn,
@@ -569,6 +569,7 @@ fn state(status: Status) -> State<'static> {
         waiting_for: None,
         waiting_tool: text(""),
         waiting_agent: text(""),
+        waiting_from: None,
     }
 }
 

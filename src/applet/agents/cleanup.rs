@@ -110,7 +110,7 @@ fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
 }
 
 fn maintain(store: &Store, mode: Mode) -> Outcome {
-    let ticking = guard::tick_only(LOCKS_MS);
+    let Some(ticking) = guard::tick_only(LOCKS_MS) else { return Outcome::Unavailable };
     stdio::private_umask();
     let patience = Patience::of(ticking, LOCKS_MS);
     let (now, here) = (Now::read(), Here::read());

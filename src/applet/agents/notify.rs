@@ -4,7 +4,7 @@
 use argh::FromArgs;
 
 use super::super::draft::{Draft, Owner, UNRESOLVED};
-use super::super::fail::{stdout, unwritten};
+use super::super::fail::{no_timer, stdout, unwritten};
 use super::super::processes;
 use super::super::store::make;
 use super::super::writer::{Wrote, Writer, marks};
@@ -118,7 +118,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     }
 
     let now = Now::read();
-    let ticking = guard::tick_only(LOCKS_MS);
+    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
     stdio::private_umask();
     let here = Here::read();
     let start = process.map_or(String::new(), |p| p.start.to_string());
