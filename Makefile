@@ -20,11 +20,12 @@ PAGES7 = man/tongs.7
 
 all: build/tongs
 
-# A static program without position independence: its start is half of a hook.
+# A static program without position independence and with as few pages as can
+# be: its start is half of a hook.
 build/tongs: FORCE
 	@set -e; \
 	target=$(TARGET); [ -n "$$target" ] || target=$$(sh packaging/target.sh); \
-	flags="'-Ctarget-feature=+crt-static','-Crelocation-model=static'"; \
+	flags="'-Ctarget-feature=+crt-static','-Crelocation-model=static','-Clink-arg=-Wl,-z,noseparate-code'"; \
 	case $$target in *-linux-*) ;; *) flags= ;; esac; \
 	$(CARGO) build --release --locked --target "$$target" \
 	    --config "target.$$target.rustflags=[$$flags]"; \

@@ -99,6 +99,9 @@ pub const WAIT: [Key; 5] =
 /// longer. What is further ahead was not written by one.
 const AHEAD_MS: u64 = 10_000;
 
+/// What a background subagent's wait may interrupt.
+const REST: [Status; 2] = [Status::Idle, Status::Error];
+
 /// What the rules look at in a stored record.
 pub fn state<'a>(stored: &Checked<'a>, boot: &str, now: &Now) -> Option<State<'a>> {
     let same_boot = !boot.is_empty() && stored.text(Key::BootId).is(boot);
@@ -113,7 +116,7 @@ pub fn state<'a>(stored: &Checked<'a>, boot: &str, now: &Now) -> Option<State<'a
         waiting_for: Waiting::ALL.into_iter().find(|w| waiting_for.is(w.name())),
         waiting_tool: stored.text(Key::WaitingTool),
         waiting_agent: stored.text(Key::WaitingAgent),
-        waiting_from: Status::ALL.into_iter().find(|s| stored.text(Key::WaitingFrom).is(s.name())),
+        waiting_from: REST.into_iter().find(|s| stored.text(Key::WaitingFrom).is(s.name())),
     })
 }
 
@@ -329,14 +332,17 @@ impl Draft<'_> {
                 o.int(Key::WaitingSince, self.ts);
                 o.some(Key::WaitingTool, self.words.tool);
                 o.some(Key::WaitingAgent, self.event.subagent);
-                let before = o.stored.and_then(|s| s.status).filter(|_| !self.event.subagent.is_empty());
-                match before {
+                // Between turns only a subagent can ask; a sign without names is
+                // taken for one.
+                let subagents = !self.event.subagent.is_empty() || self.event.tool.is_empty();
+                match o.stored.and_then(|s| s.status) {
                     // The wait under way knows what was before it.
                     Some(Status::Waiting) => {
                         o.keep(Key::WaitingFrom);
                     }
-                    Some(Status::Idle) => o.str(Key::WaitingFrom, Status::Idle.name()),
-                    Some(Status::Error) => o.str(Key::WaitingFrom, Status::Error.name()),
+                    Some(before) if subagents && REST.contains(&before) => {
+                        o.str(Key::WaitingFrom, before.name());
+                    }
                     _ => {}
                 }
             }

@@ -24,25 +24,41 @@ pub struct Seen {
     pub process: Process,
 }
 
-/// Finds the nearest ancestor that is a harness, whichever it is.
-pub fn nearest(ancestry: &mut Ancestry) -> Option<Seen> {
-    for at in 0..probe::MAX_ANCESTORS {
-        let process = ancestry.get(at)?;
-        if let Some(row) = harness_of(process) {
-            return Some(Seen { row, process: *process });
-        }
-    }
-    None
+/// What a walk up the ancestors found.
+pub enum Nearest {
+    /// The nearest that is a harness, whichever it is.
+    Found(Seen),
+    /// None is one.
+    None,
+    /// One could not be seen for want of something: it may have been one.
+    Unseen,
 }
 
-/// Says which harness a process is.
-fn harness_of(process: &Process) -> Option<&'static Row> {
-    first_that_looks(process, |_| true)
+/// Finds the nearest ancestor that is a harness.
+pub fn nearest(ancestry: &mut Ancestry) -> Nearest {
+    let mut unseen = false;
+    for at in 0..probe::MAX_ANCESTORS {
+        let Some(process) = ancestry.get(at) else { break };
+        match first_that_looks(process, |_| true) {
+            Look::Is(row) => return Nearest::Found(Seen { row, process: *process }),
+            Look::None => {}
+            Look::Unseen => unseen = true,
+        }
+    }
+    if unseen || ancestry.is_broken() { Nearest::Unseen } else { Nearest::None }
+}
+
+/// What a look at one process gave.
+enum Look {
+    Is(&'static Row),
+    None,
+    Unseen,
 }
 
 /// Says which of some harnesses a process looks like. The name decides first;
 /// the program's file is asked for only where no name fits.
-fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Option<&'static Row> {
+#[inline(never)] // its buffers are large, and its callers' stacks live longer
+fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
     let (mut exe, mut line) = ([0; 4096], [0; 4096]);
     let named = ROWS.iter().any(|row| wanted(row) && row.looks().has_name(process.comm()));
     let image = Image {
@@ -50,7 +66,15 @@ fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Option<&'sta
         exe: if named { None } else { process.exe(&mut exe) },
         cmdline: process.cmdline(&mut line),
     };
-    ROWS.iter().find(|row| wanted(row) && belongs(row.looks(), &image) == Some(true))
+    let mut look = Look::None;
+    for row in ROWS.iter().filter(|row| wanted(row)) {
+        match belongs(row.looks(), &image) {
+            Some(true) => return Look::Is(row),
+            Some(false) => {}
+            None => look = Look::Unseen,
+        }
+    }
+    look
 }
 
 /// Says whether a process can be the one of a record of this harness. What an
@@ -258,5 +282,8 @@ fn discoverable(process: &Process) -> Option<&'static Row> {
     let hopeful = fits(process.comm())
         || harness::is_interpreter(process.comm())
         || process.exe(&mut exe).is_some_and(|path| fits(harness::base_name(path)));
-    if hopeful { first_that_looks(process, Row::is_discoverable) } else { None }
+    match hopeful.then(|| first_that_looks(process, Row::is_discoverable)) {
+        Some(Look::Is(row)) => Some(row),
+        _ => None,
+    }
 }

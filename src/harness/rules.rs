@@ -292,7 +292,7 @@ pub fn apply(stored: Option<&State<'_>>, event: &Event<'_>) -> Change {
             Some(change) => change,
             None => return Ignore(Ignored::Subagent),
         }
-    } else if kind == Kind::IdleSign && matches!(state.status, Status::Idle | Status::Error) {
+    } else if kind == Kind::IdleSign && is_at_rest(state) {
         return Ignore(Ignored::Known);
     } else {
         main_agent(state, event, kept)
@@ -314,7 +314,7 @@ fn create(event: &Event<'_>) -> Change {
             ids: if event.turn_id.is_empty() || !event.subagent.is_empty() { Ids::Keep } else { Ids::Advance },
             wait,
             detail,
-            background: event.background.filter(|_| event.kind == Kind::Stop),
+            background: event.background.filter(|_| matches!(event.kind, Kind::Stop | Kind::IdleSign)),
         })
     };
     let asks = waiting(event.kind);
@@ -408,6 +408,16 @@ fn main_agent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
     }
 }
 
+/// Whether a remark that it is the user's turn says nothing new: the turn is
+/// over, or only a subagent waits.
+fn is_at_rest(state: &State<'_>) -> bool {
+    match state.status {
+        Status::Idle | Status::Error => true,
+        Status::Waiting => state.waiting_from.is_some() || !state.waiting_agent.is_empty(),
+        _ => false,
+    }
+}
+
 /// What a kind asks the user for.
 fn waiting(kind: Kind) -> Option<Waiting> {
     match kind {
@@ -452,16 +462,23 @@ fn ask(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
 /// that waits is known, of that tool. A wait without a tool is ended by the
 /// agent's next finished tool too.
 fn answers(state: &State<'_>, event: &Event<'_>) -> bool {
+    // Between turns a wait without names is some subagent's.
+    let anyones =
+        state.waiting_from.is_some() && state.waiting_agent.is_empty() && state.waiting_tool.is_empty();
     state.status == Status::Waiting
-        && state.waiting_agent.is(event.subagent)
+        && (anyones || state.waiting_agent.is(event.subagent))
         && (state.waiting_tool.is_empty() || state.waiting_tool.is(event.tool))
 }
 
 /// The wait is over: the turn goes on, or, when a background subagent waited,
 /// what was before.
 fn resume(state: &State<'_>, kept: Write) -> Write {
-    let status = state.waiting_from.unwrap_or(Status::Running);
-    Write { status, wait: Wait::Clear, detail: Detail::Working, ..kept }
+    let (status, detail) = match state.waiting_from {
+        Some(Status::Idle) => (Status::Idle, Detail::Finished),
+        Some(Status::Error) => (Status::Error, Detail::Failed),
+        _ => (Status::Running, Detail::Working),
+    };
+    Write { status, wait: Wait::Clear, detail, ..kept }
 }
 
 /// The words that a detail is made of.

@@ -20,24 +20,27 @@ pub use linux::{Process, Unread, own_pid_ns, pid_ns, pids, uid};
 compile_error!("the prober for this system is not written yet: see src/probe/mod.rs");
 
 use crate::sys::clock::{BootId, boot_id};
-use crate::sys::process::{Existence, Verdict, exists};
+use crate::sys::process::{self, Existence, Verdict, exists};
 
 /// Most ancestors that are looked at.
 pub const MAX_ANCESTORS: usize = 64;
 
-/// The boot and the pid namespace that this process lives in.
+/// Where this process lives: its boot, its pid namespace, its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Here {
     /// The boot, where it can be read.
     pub boot: Option<BootId>,
     /// Inode number of the pid namespace, where it can be read.
     pub pid_ns: Option<u64>,
+    /// The parent's pid; 0 when it has none here.
+    pub parent: u32,
 }
 
 impl Here {
-    /// Reads both.
+    /// Reads them.
     pub fn read() -> Here {
-        Here { boot: boot_id(), pid_ns: own_pid_ns() }
+        let parent = process::parent();
+        Here { boot: boot_id(), pid_ns: linux::pid_ns_of_parent(parent), parent }
     }
 }
 

@@ -8,6 +8,7 @@
 use super::id::{self, Part};
 use super::scan::{Entries, Field, Kind, quoted};
 use super::sha256::Hex;
+use super::text::same_bytes;
 use super::{Fault, FaultKind, Key, Scan, Text, limit};
 
 /// What a session is doing.
@@ -97,7 +98,7 @@ impl<'a> Checked<'a> {
     /// schema 0 does not have are empty there.
     pub fn text(&self, key: Key) -> Text<'a> {
         let field = self.scan.get(key).filter(|_| !(self.legacy && dropped_from_legacy(key)));
-        field.and_then(|f| f.text(self.bytes)).unwrap_or(Text::new("", false))
+        field.and_then(|f| f.text(self.bytes)).unwrap_or(Text::new(b"", false))
     }
 
     /// A whole number; `None` where it is missing or something else.
@@ -117,7 +118,7 @@ impl<'a> Checked<'a> {
             return self.text(Key::HarnessId);
         }
         let agent = self.scan.get(Key::Agent).and_then(|f| f.text(self.bytes));
-        agent.unwrap_or(Text::new("claude", false))
+        agent.unwrap_or(Text::new(b"claude", false))
     }
 
     /// Whether a process was found for the session.
@@ -186,7 +187,7 @@ impl<'a> Check<'a> {
 
     /// Optional text within `max` bytes; missing is empty.
     fn text(&self, key: Key, max: usize) -> Result<Text<'a>, Fault> {
-        let Some(field) = self.scan.get(key) else { return Ok(Text::new("", false)) };
+        let Some(field) = self.scan.get(key) else { return Ok(Text::new(b"", false)) };
         match field.text(self.bytes) {
             Some(text) if fits(text, max) => Ok(text),
             _ => self.fault(key),
@@ -340,7 +341,7 @@ impl<'a> Check<'a> {
             kind: FaultKind::Forged,
         };
         let (id_harness, id_digest) = tail.and_then(|t| t.rsplit_once(':')).ok_or_else(forged)?;
-        if !harness.is(id_harness) || id_digest.as_bytes() != digest {
+        if !harness.is(id_harness) || !same_bytes(id_digest.as_bytes(), &digest) {
             return Err(forged());
         }
         Ok(digest)
@@ -371,7 +372,9 @@ impl<'a> Check<'a> {
             } else if key.is("desktop_target") {
                 text.is_some_and(|t| fits(t, limit::ID))
             } else if key.is("terminal_env") {
-                kind == Kind::Object && env_fits(value)
+                // Mostly the same bytes as the record's own, which were checked.
+                let own = self.scan.get(Key::TerminalEnv).map(|f| f.value(self.bytes));
+                kind == Kind::Object && (own.is_some_and(|own| same_bytes(own, value)) || env_fits(value))
             } else {
                 true
             };
@@ -419,6 +422,8 @@ fn integer(field: &Field, bytes: &[u8]) -> Option<u64> {
     if field.kind != Kind::Integer {
         return None;
     }
-    let digits = core::str::from_utf8(field.value(bytes)).ok()?;
-    digits.parse::<i64>().ok().and_then(|n| u64::try_from(n).ok())
+    field.value(bytes).iter().try_fold(0u64, |n, digit| {
+        let n = n.checked_mul(10)?.checked_add(u64::from(digit.wrapping_sub(b'0')))?;
+        (n <= i64::MAX as u64).then_some(n)
+    })
 }

@@ -6,6 +6,7 @@
 //! digest of `["harness","session"]`.
 
 use super::Text;
+use super::text::same_bytes;
 use super::out::{Fixed, Sink, Style, string, text};
 use super::sha256::{Hex, Sha256};
 
@@ -86,6 +87,13 @@ impl File {
         out.put(digest);
         out.put(after.as_bytes());
         name
+    }
+
+    /// Whether a file's name is the one of this kind and digest.
+    pub fn is_name(self, name: &[u8], digest: &Hex) -> bool {
+        let (before, after) = self.around();
+        let middle = name.strip_prefix(before.as_bytes()).and_then(|n| n.strip_suffix(after.as_bytes()));
+        middle.is_some_and(|middle| same_bytes(middle, digest))
     }
 
     /// The digest in a file's name, where it is a name of this kind.

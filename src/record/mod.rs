@@ -61,14 +61,6 @@ macro_rules! keys {
                 match self { $(Key::$variant => $name),* }
             }
 
-            /// Finds a key by its unescaped name.
-            pub fn find(name: &[u8]) -> Option<Key> {
-                const NAMES: &[&[u8]] = &[$($name.as_bytes()),*];
-                // By length first: keys of one length are few.
-                Self::ALL.iter().copied().zip(NAMES)
-                    .find(|(_, known)| known.len() == name.len() && **known == name)
-                    .map(|(key, _)| key)
-            }
         }
     };
 }
@@ -130,7 +122,56 @@ keys! {
     Unverified = "unverified",
 }
 
+/// Slots of the table that keys are found by: a power of two, mostly empty.
+const SLOTS: usize = 256;
+
+/// A slot for a name: its length and three of its bytes tell most keys apart.
+const fn slot(name: &[u8]) -> usize {
+    match name.len() {
+        0 => 0,
+        n => {
+            let (first, middle, last) = (name[0] as usize, name[n / 2] as usize, name[n - 1] as usize);
+            (n * 7 + first * 31 + middle * 17 + last * 5) % SLOTS
+        }
+    }
+}
+
+/// For each slot a key's place in [`Key::ALL`] plus one; 0 is empty. A taken
+/// slot passes the key on to the next.
+const TABLE: [u8; SLOTS] = {
+    let mut table = [0; SLOTS];
+    let mut i = 0;
+    while i < Key::ALL.len() {
+        let mut s = slot(Key::ALL[i].name().as_bytes());
+        while table[s] != 0 {
+            s = (s + 1) % SLOTS;
+        }
+        table[s] = i as u8 + 1;
+        i += 1;
+    }
+    table
+};
+
 impl Key {
+    /// Finds the key behind `last` if it has this name: most records have their
+    /// keys in one order.
+    pub(crate) fn next_is(last: Option<Key>, name: &[u8]) -> Option<Key> {
+        let next = *Key::ALL.get(last.map_or(0, |key| key as usize + 1))?;
+        text::same_bytes(next.name().as_bytes(), name).then_some(next)
+    }
+
+    /// Finds a key by its unescaped name.
+    pub fn find(name: &[u8]) -> Option<Key> {
+        let mut s = slot(name);
+        loop {
+            let key = Key::ALL[usize::from(TABLE[s]).checked_sub(1)?];
+            if text::same_bytes(key.name().as_bytes(), name) {
+                return Some(key);
+            }
+            s = (s + 1) % SLOTS;
+        }
+    }
+
     /// Whether readers compute this field, so that a stored one is dropped.
     pub const fn is_derived(self) -> bool {
         self as u8 >= Key::ShortId as u8

@@ -126,6 +126,12 @@ pub fn string(sink: &mut impl Sink, text: &str, style: Style) {
 
 /// Writes a scanned text with its quotes, unescaped and escaped again.
 pub fn text(sink: &mut impl Sink, text: Text<'_>, style: Style) {
+    if style == Style::Stored && !text.is_escaped() {
+        // Without an escape it stands as it is written.
+        sink.put(b"\"");
+        sink.put(text.raw());
+        return sink.put(b"\"");
+    }
     if let Some(plain) = text.plain() {
         return string(sink, plain, style);
     }
@@ -166,7 +172,7 @@ pub fn value(sink: &mut impl Sink, json: &[u8], style: Style) {
             escaped |= *b == b'\\';
             end += if *b == b'\\' { 2 } else { 1 };
         }
-        text(sink, Text::new(tail.get(..end).unwrap_or(""), escaped), style);
+        text(sink, Text::new(tail.get(..end).unwrap_or("").as_bytes(), escaped), style);
         rest = tail.get(end + 1..).unwrap_or("");
     }
     sink.put(rest.as_bytes());
@@ -208,7 +214,7 @@ impl<'s, S: Sink> Object<'s, S> {
         match style {
             Style::Stored => {
                 self.sink.put(b"\"");
-                self.sink.put(name.raw().as_bytes());
+                self.sink.put(name.raw());
                 self.sink.put(b"\"");
             }
             Style::Shown => text(self.sink, name, style),

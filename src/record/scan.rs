@@ -6,6 +6,9 @@
 //! without lone surrogates. Numbers are checked against the grammar and not
 //! converted, so `1e999` passes.
 
+use memchr::memchr;
+
+use super::text::word_at;
 use super::{Key, MAX_BYTES, Text};
 
 /// Most keys at the top of a record.
@@ -126,8 +129,7 @@ impl Field {
 }
 
 fn text(bytes: &[u8], span: (u32, u32), escaped: bool) -> Text<'_> {
-    let raw = bytes.get(span.0 as usize..span.1 as usize).unwrap_or(b"");
-    Text::new(core::str::from_utf8(raw).unwrap_or(""), escaped)
+    Text::new(bytes.get(span.0 as usize..span.1 as usize).unwrap_or(b""), escaped)
 }
 
 const NO_FIELD: Field =
@@ -175,12 +177,18 @@ impl Scan {
         if bytes.len() > MAX_BYTES {
             return Err(fault(MAX_BYTES, FaultKind::TooLong));
         }
-        if let Err(e) = core::str::from_utf8(bytes) {
-            return Err(fault(e.valid_up_to(), FaultKind::Utf8));
+        // Most records are printable ASCII without a backslash: then a string
+        // ends at the next quote, and nothing in it needs a look.
+        let printable = is_printable(bytes);
+        if !printable {
+            if let Err(e) = core::str::from_utf8(bytes) {
+                return Err(fault(e.valid_up_to(), FaultKind::Utf8));
+            }
         }
-        let mut c = Cursor { bytes, at: 0, spaced: false };
+        let easy = printable && memchr(b'\\', bytes).is_none();
+        let mut c = Cursor { bytes, at: 0, spaced: false, easy };
         self.object(&mut c).map_err(|kind| fault(c.at.min(bytes.len()), kind))?;
-        self.compact = !c.spaced && bytes.iter().all(|b| (0x20..0x7f).contains(b));
+        self.compact = !c.spaced && printable;
         Ok(())
     }
 
@@ -219,10 +227,12 @@ impl Scan {
             return Err(FaultKind::Keys);
         }
         let name = field.key(bytes);
-        let mut buffer = [0; 32];
-        field.known = match name.plain() {
-            Some(plain) => Key::find(plain.as_bytes()),
-            None => name.copy(&mut buffer).and_then(|n| Key::find(n.as_bytes())),
+        let key_is_escaped = field.key_escaped;
+        field.known = if key_is_escaped {
+            name.copy(&mut [0; 32]).and_then(|n| Key::find(n.as_bytes()))
+        } else {
+            let last = self.len.checked_sub(1).and_then(|at| self.fields[at].known);
+            Key::next_is(last, name.raw()).or_else(|| Key::find(name.raw()))
         };
         match field.known {
             Some(key) if self.at[key as usize] != 0 => {
@@ -250,7 +260,7 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// Reads the entries of `object`, the bytes of a value of [`Kind::Object`].
     pub fn of(object: &'a [u8]) -> Entries<'a> {
-        Entries { cursor: Cursor { bytes: object, at: 0, spaced: false } }
+        Entries { cursor: Cursor { bytes: object, at: 0, spaced: false, easy: false } }
     }
 }
 
@@ -287,7 +297,10 @@ pub fn quoted(kind: Kind, value: &[u8]) -> Option<Text<'_>> {
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Whether white space was passed.
     spaced: bool,
+    /// Whether all is printable ASCII without a backslash.
+    easy: bool,
 }
 
 impl Cursor<'_> {
@@ -315,9 +328,13 @@ impl Cursor<'_> {
     /// Passes a string whose opening quote was eaten; says whether it holds an
     /// escape.
     fn string(&mut self) -> Result<bool, FaultKind> {
+        if self.easy {
+            self.at = quote_at(self.bytes, self.at).ok_or(FaultKind::Syntax)? + 1;
+            return Ok(false);
+        }
         let mut escaped = false;
         loop {
-            self.at += plain_run(&self.bytes[self.at..]);
+            self.at = plain_end(self.bytes, self.at);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -368,24 +385,39 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// Passes a value at level 2, nested values included, without recursion:
-    /// one bit a level says whether that level is an object.
+    /// Passes a value at level 2.
     fn value(&mut self) -> Result<Kind, FaultKind> {
+        match self.peek() {
+            Some(b'{' | b'[') => self.nested(),
+            _ => self.scalar(),
+        }
+    }
+
+    /// Passes a value that is no object and no array.
+    fn scalar(&mut self) -> Result<Kind, FaultKind> {
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                Ok(Kind::Text { escaped: self.string()? })
+            }
+            Some(b't') => self.word(b"true", Kind::True),
+            Some(b'f') => self.word(b"false", Kind::False),
+            Some(b'n') => self.word(b"null", Kind::Null),
+            _ => self.number(),
+        }
+    }
+
+    /// Passes an object or array and all that is in it, without recursion: one
+    /// bit a level says whether that level is an object.
+    fn nested(&mut self) -> Result<Kind, FaultKind> {
         let mut objects = 0u32;
         let mut depth = 0;
         let mut outer = None;
         loop {
             let kind = match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    Kind::Text { escaped: self.string()? }
-                }
                 Some(b'{') => Kind::Object,
                 Some(b'[') => Kind::Array,
-                Some(b't') => self.word(b"true", Kind::True)?,
-                Some(b'f') => self.word(b"false", Kind::False)?,
-                Some(b'n') => self.word(b"null", Kind::Null)?,
-                _ => self.number()?,
+                _ => self.scalar()?,
             };
             outer.get_or_insert(kind);
             if matches!(kind, Kind::Object | Kind::Array) {
@@ -473,24 +505,58 @@ impl Cursor<'_> {
     }
 }
 
-/// Length of the run at the start of `bytes` without quote, backslash or
-/// control character, eight bytes at a time.
-fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const TOPS: u64 = ONES << 7;
+const ONES: u64 = u64::MAX / 255;
+const TOPS: u64 = ONES << 7;
+
+/// Whether all bytes are printable ASCII, eight at a time.
+fn is_printable(bytes: &[u8]) -> bool {
+    // Below 0x20 the subtraction borrows into the top bit; from 0x7f on, adding
+    // one carries into it.
+    let odd = |x: u64| (x.wrapping_sub(ONES * 0x20) | x.wrapping_add(ONES) | x) & TOPS;
     let mut at = 0;
-    for chunk in bytes.chunks_exact(8) {
-        let word = u64::from_le_bytes([
-            chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
-        ]);
-        let zero = |x: u64| x.wrapping_sub(ONES) & !x & TOPS;
+    let mut seen = 0;
+    while let Some(word) = word_at(bytes, at) {
+        seen |= odd(word);
+        at += 8;
+    }
+    seen == 0 && bytes[at..].iter().all(|b| (0x20..0x7f).contains(b))
+}
+
+/// The top bits of the bytes of `x` that are zero. Bits above the lowest may be
+/// carries; the lowest is right.
+fn zeros(x: u64) -> u64 {
+    x.wrapping_sub(ONES) & !x & TOPS
+}
+
+/// Where the first quote from `at` on stands. Strings of records are short: this
+/// is less than a call of a vector search.
+fn quote_at(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(word) = word_at(bytes, at) {
+        let hit = zeros(word ^ (ONES * b'"' as u64));
+        if hit != 0 {
+            return Some(at + hit.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    bytes.get(at..)?.iter().position(|b| *b == b'"').map(|more| at + more)
+}
+
+/// Where the run that starts at `at`, without quote, backslash or control
+/// character, ends.
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(bytes, at) {
         let low = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-        let hit = low | zero(word ^ ONES * u64::from(b'"')) | zero(word ^ ONES * u64::from(b'\\'));
+        let hit = low | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64));
         if hit != 0 {
             return at + hit.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
-    let special = |b: &u8| *b == b'"' || *b == b'\\' || *b < 0x20;
-    at + bytes[at..].iter().position(special).unwrap_or(bytes.len() - at)
+    while let Some(b) = bytes.get(at) {
+        if *b == b'"' || *b == b'\\' || *b < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
 }

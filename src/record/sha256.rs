@@ -90,15 +90,27 @@ fn compress(state: &mut [u32; 8], block: &[u8; 64]) {
         w[i] = w[i - 16].wrapping_add(s0).wrapping_add(w[i - 7]).wrapping_add(s1);
     }
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
-    for i in 0..64 {
-        let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-        let choose = (e & f) ^ (!e & g);
-        let t1 = h.wrapping_add(s1).wrapping_add(choose).wrapping_add(K[i]).wrapping_add(w[i]);
-        let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-        let majority = (a & b) ^ (a & c) ^ (b & c);
-        let t2 = s0.wrapping_add(majority);
-        (h, g, f, e, d, c, b, a) =
-            (g, f, e, d.wrapping_add(t1), c, b, a, t1.wrapping_add(t2));
+    // One round; the names turn from one to the next instead of the values.
+    macro_rules! round {
+        ($a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident, $kw:expr) => {
+            let s1 = $e.rotate_right(6) ^ $e.rotate_right(11) ^ $e.rotate_right(25);
+            let choose = $g ^ ($e & ($f ^ $g));
+            let t1 = $h.wrapping_add(s1).wrapping_add(choose).wrapping_add($kw);
+            let s0 = $a.rotate_right(2) ^ $a.rotate_right(13) ^ $a.rotate_right(22);
+            let majority = ($a & $b) | ($c & ($a | $b));
+            $d = $d.wrapping_add(t1);
+            $h = t1.wrapping_add(s0.wrapping_add(majority));
+        };
+    }
+    for (k, w) in K.chunks_exact(8).zip(w.chunks_exact(8)) {
+        round!(a b c d e f g h, k[0].wrapping_add(w[0]));
+        round!(h a b c d e f g, k[1].wrapping_add(w[1]));
+        round!(g h a b c d e f, k[2].wrapping_add(w[2]));
+        round!(f g h a b c d e, k[3].wrapping_add(w[3]));
+        round!(e f g h a b c d, k[4].wrapping_add(w[4]));
+        round!(d e f g h a b c, k[5].wrapping_add(w[5]));
+        round!(c d e f g h a b, k[6].wrapping_add(w[6]));
+        round!(b c d e f g h a, k[7].wrapping_add(w[7]));
     }
     for (word, add) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
         *word = word.wrapping_add(add);

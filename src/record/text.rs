@@ -4,25 +4,39 @@
 /// The inside of a well-formed JSON string.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    raw: &'a str,
+    /// Valid UTF-8, as the whole record is; turned into text where it is asked
+    /// for, because that costs another look at every byte.
+    raw: &'a [u8],
     escaped: bool,
 }
 
 impl<'a> Text<'a> {
+    /// No text.
+    pub const EMPTY: Text<'static> = Text { raw: b"", escaped: false };
+
     /// Wraps what stands between the quotes of a string that was already
     /// checked to be well formed; `escaped` says that it holds a backslash.
-    pub(crate) fn new(raw: &'a str, escaped: bool) -> Text<'a> {
+    pub(crate) fn new(raw: &'a [u8], escaped: bool) -> Text<'a> {
         Text { raw, escaped }
     }
 
     /// The bytes between the quotes, escapes and all.
-    pub fn raw(&self) -> &'a str {
+    pub fn raw(&self) -> &'a [u8] {
         self.raw
+    }
+
+    fn as_str(&self) -> &'a str {
+        core::str::from_utf8(self.raw).unwrap_or("")
+    }
+
+    /// Whether a backslash stands between the quotes.
+    pub fn is_escaped(&self) -> bool {
+        self.escaped
     }
 
     /// The text itself where it holds no escape, so that it can be borrowed.
     pub fn plain(&self) -> Option<&'a str> {
-        (!self.escaped).then_some(self.raw)
+        (!self.escaped).then(|| self.as_str())
     }
 
     /// Whether nothing stands between the quotes.
@@ -32,7 +46,7 @@ impl<'a> Text<'a> {
 
     /// The text's characters, unescaped.
     pub fn chars(&self) -> Chars<'a> {
-        Chars { rest: self.raw.chars() }
+        Chars { rest: self.as_str().chars() }
     }
 
     /// The text's length in UTF-8 bytes, unescaped.
@@ -47,7 +61,7 @@ impl<'a> Text<'a> {
 
     /// Whether the text equals `other`.
     pub fn is(&self, other: &str) -> bool {
-        if self.escaped { self.chars().eq(other.chars()) } else { self.raw == other }
+        if self.escaped { self.chars().eq(other.chars()) } else { same_bytes(self.raw, other.as_bytes()) }
     }
 
     /// Whether two texts are the same after unescaping.
@@ -55,7 +69,7 @@ impl<'a> Text<'a> {
         if self.escaped || other.escaped {
             self.chars().eq(other.chars())
         } else {
-            self.raw == other.raw
+            same_bytes(self.raw, other.raw)
         }
     }
 
@@ -74,6 +88,31 @@ impl<'a> Text<'a> {
     pub fn to_string(&self) -> String {
         self.chars().collect()
     }
+}
+
+/// Whether two short byte strings are equal, eight bytes at a time: the C
+/// library's comparison of a static build goes byte by byte.
+pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (word_at(a, at), word_at(b, at)) {
+        if x != y {
+            return false;
+        }
+        at += 8;
+    }
+    // The last word overlaps with the one before; shorter strings have none.
+    match a.len().checked_sub(8) {
+        Some(last) => word_at(a, last) == word_at(b, last),
+        None => a.iter().zip(b).all(|(x, y)| x == y),
+    }
+}
+
+/// Eight bytes as a word, the first one lowest; `None` where fewer are left.
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
 }
 
 /// The longest start of `text` within `max` bytes that ends at a character.

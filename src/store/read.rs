@@ -5,7 +5,6 @@
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
-use std::collections::HashSet;
 use std::ffi::CString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -73,7 +72,7 @@ pub(super) fn parse<'a>(
         if checked.process && checked.pid.is_none() {
             checked.pid = pid_of_legacy(checked.text(Key::SessionId));
         }
-    } else if Kind::Record.digest(name) != Some(checked.digest) {
+    } else if !Kind::Record.is_name(name, &checked.digest) {
         return Err(Unreadable::Malformed(Fault { at: 0, kind: FaultKind::Forged }));
     }
     Ok(checked)
@@ -165,7 +164,7 @@ impl Store {
         let mut on = true;
         let mut better = Better::default();
         let mut held: [Vec<CString>; 3] = Default::default();
-        let mut tally = self.read_stored_sessions(reader, |name, checked| match better.rank(checked) {
+        let mut tally = self.read_stored_sessions(reader, |name, checked| match Better::rank(checked) {
             Some(rank) => {
                 better.note_held(checked);
                 held[rank].push(name.to_owned());
@@ -184,7 +183,7 @@ impl Store {
                 }
                 match reader.record(self, name) {
                     // It may have been replaced by another kind of record.
-                    Ok(checked) if better.rank(&checked) == Some(rank) && better.hides(&checked, rank) => {}
+                    Ok(checked) if Better::rank(&checked) == Some(rank) && better.hides(&checked, rank) => {}
                     Ok(checked) => {
                         better.note(&checked);
                         on = each(&checked);
@@ -205,27 +204,41 @@ impl Store {
 ///
 /// Ids are kept as keyed 64-bit hashes, so that a large store takes little
 /// memory and nobody can choose an id that hides another's.
+#[derive(Default)]
 struct Better {
     keys: RandomState,
-    sessions: HashSet<u64>,
-    identified: HashSet<u64>,
-    processes: HashSet<u64>,
+    /// Schema 1 sessions without a process.
+    unresolved: Hashes,
+    /// Schema 1 sessions with a process.
+    identified: Hashes,
+    /// Processes of sessions.
+    processes: Hashes,
 }
 
-impl Default for Better {
-    fn default() -> Self {
-        Better {
-            keys: RandomState::new(),
-            sessions: HashSet::new(),
-            identified: HashSet::new(),
-            processes: HashSet::new(),
+/// A set of hashes that is filled first and asked later.
+#[derive(Default)]
+struct Hashes {
+    all: Vec<u64>,
+    sorted: usize,
+}
+
+impl Hashes {
+    fn insert(&mut self, hash: u64) {
+        self.all.push(hash);
+    }
+
+    fn contains(&mut self, hash: u64) -> bool {
+        if self.sorted < self.all.len() {
+            self.all.sort_unstable();
+            self.sorted = self.all.len();
         }
+        self.all.binary_search(&hash).is_ok()
     }
 }
 
 impl Better {
     /// In which round a record that may be hidden is looked at.
-    fn rank(&self, record: &Checked<'_>) -> Option<usize> {
+    fn rank(record: &Checked<'_>) -> Option<usize> {
         if record.process {
             Some(2)
         } else if record.legacy {
@@ -240,34 +253,31 @@ impl Better {
     /// A record without a process still hides a schema 0 one.
     fn note_held(&mut self, record: &Checked<'_>) {
         if !record.legacy && !record.process {
-            self.sessions.insert(self.session(record));
+            self.unresolved.insert(self.session(record));
         }
     }
 
     fn note(&mut self, record: &Checked<'_>) {
-        if record.process {
-            return;
-        }
+        let Some(pid) = record.pid.filter(|_| !record.process) else { return };
         if !record.legacy {
-            let session = self.session(record);
-            self.sessions.insert(session);
-            if record.pid.is_some() {
-                self.identified.insert(session);
-            }
+            self.identified.insert(self.session(record));
         }
-        if let Some(pid) = record.pid {
-            self.processes.insert(self.process(record, pid, record.text(Key::ProcessStart)));
-        }
+        self.processes.insert(self.process(record, pid, record.text(Key::ProcessStart)));
     }
 
-    fn hides(&self, record: &Checked<'_>, rank: usize) -> bool {
-        match rank {
-            0 => self.sessions.contains(&self.session(record)),
-            1 => self.identified.contains(&self.session(record)),
-            _ => record.pid.is_some_and(|pid| {
-                let same = |start| self.processes.contains(&self.process(record, pid, start));
-                same(record.text(Key::ProcessStart)) || same(Text::new("", false))
-            }),
+    fn hides(&mut self, record: &Checked<'_>, rank: usize) -> bool {
+        match (rank, record.pid) {
+            (0, _) => {
+                let session = self.session(record);
+                self.identified.contains(session) || self.unresolved.contains(session)
+            }
+            (1, _) => self.identified.contains(self.session(record)),
+            (_, Some(pid)) => {
+                let exact = self.process(record, pid, record.text(Key::ProcessStart));
+                let any = self.process(record, pid, Text::EMPTY);
+                self.processes.contains(exact) || self.processes.contains(any)
+            }
+            (_, None) => false,
         }
     }
 

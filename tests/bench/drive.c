@@ -4,7 +4,8 @@
  *       all of them in turn (A B C A B C ...), first WARM rounds that do not
  *       count and then RUNS that do; a command that is named "first" runs only
  *       once, before them; prints for each, in nanoseconds:
- *       NAME MEDIAN FASTEST SLOWEST_OF_90_PERCENT
+ *       NAME MEDIAN FASTEST SLOWEST_OF_90_PERCENT; on one processor, unless
+ *       this program has to feed or to read beside a command
  *   drive peak IN OUT PROGRAM ARG...
  *       one run that does not count and one that is stopped at its end; prints
  *       the peak of resident memory in KiB, from the kernel's account of that
@@ -23,6 +24,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -189,11 +191,22 @@ static int counts(const struct command *c)
     return strcmp(c->name, "first") != 0;
 }
 
+/* Keeps this program and what it starts on one processor: they never run at
+ * the same time, and waking an idle processor of a virtual machine can take
+ * milliseconds. */
+static void stay(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 static int time_all(int argc, char **argv)
 {
     struct command commands[MAX_COMMANDS] = {0};
     long runs, warm;
-    int count = 0, at = 2;
+    int count = 0, at = 2, alone = 1;
     if (argc < 2 || (runs = atol(argv[0])) < 1 || (warm = atol(argv[1])) < 0)
         return 64;
     while (at < argc) {
@@ -210,8 +223,11 @@ static int time_all(int argc, char **argv)
             die("calloc");
         while (at < argc && strcmp(argv[at], "--") != 0)
             at++;
+        alone &= !c->out_pipe && c->in_size <= PIPE_BYTES;
         count++;
     }
+    if (alone)
+        stay();
     for (int k = 0; k < count; k++)
         if (!counts(&commands[k]))
             run(&commands[k]);

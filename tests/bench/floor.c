@@ -160,9 +160,10 @@ PROGRAM
 
     /* the event, and whose it is */
     CALL3(read, 0, payload, sizeof payload);
-    take("/proc/sys/kernel/random/boot_id", 37);
-    CALL4(newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0);
     parent = CALL0(getppid);
+    take("/proc/sys/kernel/random/boot_id", 37);
+    proc(path, parent, "/ns/pid");
+    CALL4(newfstatat, AT_FDCWD, path, &status, 0);
     agent = parent_of(parent);
     proc(path, parent, "/exe");
     CALL4(readlinkat, AT_FDCWD, path, text, sizeof text);

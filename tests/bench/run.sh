@@ -1,13 +1,16 @@
 #!/bin/sh
-# Measures tongs against what the same work costs otherwise. See the README's
-# numbers; every ratio is of medians of runs that took turns in one process.
+# Measures tongs against what the same work costs otherwise, on Linux. Every
+# ratio is of two commands that took turns, started by the same small program
+# (drive.c); a time alone says nothing about another machine.
 #
 #   run.sh BINARY
 #
-# needs    cc for x86-64 Linux, awk, ps; strace for the comparison of calls
-# BENCH_N  counted runs of the short commands (default 300)
+# needs           a C compiler; ps for maintenance, strace for system calls,
+#                 x86-64 for what runs without a C library (bare.h)
+# CC              the compiler (default gcc)
+# BENCH_N         counted runs of the short commands (default 300)
 # REFERENCE_VENV  a Python environment with claude-fleet-monitor 0.9.1 in it
-# TMPDIR   where the disk is, for the writers (default /tmp)
+# TMPDIR          where the disk is, for the writers (default /tmp)
 #
 # A bar that is missed is reported and is no failure: machines are shared. The
 # exit status is not 0 when something broke.
@@ -81,8 +84,14 @@ bare() {
     "$cc" -O2 -Wall -Wextra -nostdlib -static -no-pie -ffreestanding -fno-stack-protector \
         "$@" -o "$bin/$out" "$here/$source"
 }
-bare raw raw.c
-bare drain drain.c
+bare_runs=
+if [ "$(uname -m)" = x86_64 ]; then
+    bare_runs=yes
+    bare raw raw.c
+    bare drain drain.c
+else
+    skip "all comparisons with bare system calls: they are written for x86-64"
+fi
 
 # Everything runs in a bare environment, below a process named claude with one
 # process between, as a harness's shell is.
@@ -103,8 +112,8 @@ timed() {
 
 # An event of SIZE bytes whose tool printed source text.
 payload() {
-    cat "$here"/*.c | awk -v size="$1" -v cwd="$dir/project" '
-        { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); text = text $0 "\\n" }
+    sed 's/[\\"]/\\&/g' "$here"/*.c | awk -v size="$1" -v cwd="$dir/project" '
+        { text = text $0 "\\n" }
         END {
             head = "{\"session_id\":\"0b6f2d1c-7a53-4e8e-9c41-5d2f8a7b9e10\",\"transcript_path\":\"" cwd \
                 "/log.jsonl\",\"cwd\":\"" cwd "\",\"permission_mode\":\"default\"," \
@@ -134,14 +143,10 @@ set -- "$dir/small" null "$hook" claude PostToolUse
 drive time 1 0 -- hook "$@"
 cp -Rp "$dir/hook" "$dir/bare"
 name() { find "$dir/bare/sessions" -name "$1" -exec basename {} \;; }
-floor=
-if bare floor floor.c -DROOT="\"$dir/bare\"" -DRECORD="\"$(name 'fleet-v1-*')\"" \
-    -DRECORD_LOCK="\"$(name '.fleet-v1-*')\"" -DIDENTITY_LOCK="\"$(name '.fleet-identity-*')\""
-then
-    floor=$bin/floor
-    timed same "$runs" 10 -- hook "$@" -- floor "$dir/small" null "$floor"
-else
-    skip "hook against its own system calls, readers against a bare loop: see the compiler's message"
+if [ -n "$bare_runs" ]; then
+    bare floor floor.c -DROOT="\"$dir/bare\"" -DRECORD="\"$(name 'fleet-v1-*')\"" \
+        -DRECORD_LOCK="\"$(name '.fleet-v1-*')\"" -DIDENTITY_LOCK="\"$(name '.fleet-identity-*')\""
+    timed same "$runs" 10 -- hook "$@" -- floor "$dir/small" null "$bin/floor"
 fi
 timed shell "$runs" 10 -- hook "$@" -- sh - null /bin/sh -c :
 
@@ -162,7 +167,9 @@ else
     fi
 fi
 
-timed large "$some" 3 -- hook "$dir/large" null "$hook" claude PostToolUse -- drain "$dir/large" null "$bin/drain"
+[ -z "$bare_runs" ] ||
+    timed large "$some" 3 -- hook "$dir/large" null "$hook" claude PostToolUse \
+        -- drain "$dir/large" null "$bin/drain"
 memory() {
     what=$1
     shift
@@ -187,8 +194,8 @@ if strace=$(command -v strace) && "$strace" -o /dev/null true 2>/dev/null; then
         -- traced "$dir/small" null "$strace" -D -o "$dir/hook.trace" "$hook" claude PostToolUse
     calls "$dir/hook.trace" >"$dir/hook.calls"
     hook_calls=$(wc -l <"$dir/hook.calls")
-    if [ -n "$floor" ]; then
-        drive time 1 0 -- traced "$dir/small" null "$strace" -D -o "$dir/floor.trace" "$floor"
+    if [ -n "$bare_runs" ]; then
+        drive time 1 0 -- traced "$dir/small" null "$strace" -D -o "$dir/floor.trace" "$bin/floor"
         calls "$dir/floor.trace" >"$dir/floor.calls"
         other_calls=$(diff "$dir/hook.calls" "$dir/floor.calls" | grep -c '^[<>]' || :)
     fi
@@ -227,7 +234,7 @@ read_all() {
     counted "$count"
     set -- -- status - null "$agents" status --json -- cat - null /bin/sh -c "cd '$state/sessions' && cat *.json"
     timed "$what-cat" "$rounds" 2 "$@"
-    [ -z "$floor" ] || timed "$what-raw" "$rounds" 2 -- status - null "$agents" status --json \
+    [ -z "$bare_runs" ] || timed "$what-raw" "$rounds" 2 -- status - null "$agents" status --json \
         -- raw - null "$bin/raw" "$state/sessions"
 }
 store 10
@@ -287,7 +294,8 @@ else
     disk_dir=$(mktemp -d "$disk/tongs-bench.XXXXXX")
     writers "$(file_system "$disk")" "$disk_dir"
 fi
-# --- what came of it -----------------------------------------------------------
+
+# --- what came of it ---------------------------------------------------------
 
 size=$(wc -c <"$binary")
 model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)

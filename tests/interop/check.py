@@ -41,7 +41,7 @@ ts started source last_event terminal terminal_env focus_target sequence
 arrival_sequence""".split()
 # What our reader adds, and what it drops where the type is wrong.
 DERIVED = "short_id age_seconds needs_attention seen quiet unverified".split()
-OURS = """boot_id pid_ns ts_ms boot_ms mono_ms turn turn_id prev_turn_id waiting_for
+OURS = """boot_id pid_ns ts_ms boot_ms mono_ms turn turn_id prev_turn_id waiting_for waiting_from
 waiting_since waiting_tool waiting_agent background branch worktree title method
 launch_id profile_id terminal_id bridge""".split()
 

@@ -13,6 +13,8 @@ mod house;
 mod multi;
 /// One event into one record, as a harness does it.
 mod hook;
+/// Faults that were found once.
+mod regress;
 /// The sample payloads of every harness that has a row.
 mod payloads;
 /// The locks, the directory, hostile files, full disks.

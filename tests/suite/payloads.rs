@@ -284,6 +284,8 @@ fn a_mark_in_the_payload_goes_before_the_ancestor_and_that_before_the_argument()
         (r#"{"ctx":{"ctx":{"sessionId":"t"}}}"#, None, "claude", "claude"),
         (r#"{"a":{"thread-id":"t","ctx":{"sessionId":"t"}}}"#, None, "claude", "claude"),
         (r#"{"ctx":"sessionId","Thread-Id":"t"}"#, None, "claude", "claude"),
+        (r#"{"ctx.sessionId":"t"}"#, Some("codex"), "claude", "codex"),
+        (r#"{"ctx\u002esessionId":"t"}"#, None, "claude", "claude"),
     ] {
         let got = with_payload(json, |payload| caller(row(argument), payload, nearest.map(row)).id);
         assert_eq!(got, want, "{json} {nearest:?} {argument}");

@@ -14,9 +14,10 @@ use tongs::record::{Key, Scan, Status, Text};
 /// Discovered), then no record; then the detail that comes with a new status.
 ///
 /// `s r i w e x d` that status afterwards; `.` written, status, wait and detail
-/// as they were; `-` nothing is written; `a` running where the event answers
-/// the wait, else `.`; `t` running where a starting tool answers, else `.`;
-/// `c` running where compaction has an end event, else `.`.
+/// as they were; `-` nothing is written; `a` where the event answers the wait,
+/// the status that the wait interrupted, else `.`; `t` running where a starting
+/// tool answers, else `.`; `c` running where compaction has an end event, else
+/// `.`.
 const MAIN: &str = "
     kind                S R I W E X D  none  detail      create
     start               s s s s s s s  s     started     started
@@ -30,6 +31,7 @@ const MAIN: &str = "
     plan                w w w w w - w  w     plan        plan
     elicitation         w w w w w - w  w     input       input
     stop                i i i i i - i  i     finished    finished
+    idle-sign           i i - i - - i  i     finished    finished
     stop-failure        e e e e e - e  e     failed      failed
     interrupt           i i i i i - i  i     interrupted interrupted
     compact-start       c c c c c - c  r     compacting  compacting
@@ -64,7 +66,7 @@ const SUBAGENT: &str = "
     subagent-stop       . . . z . - .  -     working     -
 ";
 
-const KINDS: [(&str, Kind); 28] = [
+const KINDS: [(&str, Kind); 29] = [
     ("start", Kind::Start),
     ("compact-keep", Kind::CompactKeep),
     ("prompt", Kind::Prompt),
@@ -76,6 +78,7 @@ const KINDS: [(&str, Kind); 28] = [
     ("plan", Kind::Plan),
     ("elicitation", Kind::Elicitation),
     ("stop", Kind::Stop),
+    ("idle-sign", Kind::IdleSign),
     ("stop-failure", Kind::StopFailure),
     ("interrupt", Kind::Interrupt),
     ("compact-start", Kind::CompactStart),
@@ -177,9 +180,9 @@ impl std::fmt::Debug for Stored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:?} turn {} ids {:?} {:?} boot {:?} waits {:?} tool {:?} agent {:?}",
+            "{:?} turn {} ids {:?} {:?} boot {:?} waits {:?} tool {:?} agent {:?} from {:?}",
             self.state.status, self.state.turn, self.turn, self.prev, self.state.boot_ms,
-            self.state.waiting_for, self.tool, self.agent
+            self.state.waiting_for, self.tool, self.agent, self.state.waiting_from
         )
     }
 }
@@ -204,22 +207,28 @@ fn records() -> Vec<Stored> {
             let mut waits = Vec::new();
             for reason in reasons {
                 for (tool, raw_tool) in [("", empty), ("Bash", bash)] {
-                    for (agent, raw_agent) in [("", empty), ("sub-1", sub)] {
-                        waits.push((reason, tool, raw_tool, agent, raw_agent));
+                    waits.push((reason, tool, raw_tool, "", empty, None));
+                    // Only a subagent's wait interrupts what is not running.
+                    for from in [None, Some(Status::Idle), Some(Status::Error)] {
+                        waits.push((reason, tool, raw_tool, "sub-1", sub, from));
                     }
                 }
             }
             waits
         }
         // The remains of a wait must not be taken for one.
-        _ => vec![(None, "", empty, "", empty), (Some(Waiting::Permission), "Bash", bash, "sub-1", sub)],
+        _ => vec![
+            (None, "", empty, "", empty, None),
+            (Some(Waiting::Permission), "Bash", bash, "sub-1", sub, Some(Status::Idle)),
+        ],
     };
-    let ids = [("", empty, "", empty), ("now", text("now"), "before", text("before"))];
+    let (now, before) = (text("now"), text("before"));
+    let ids = [("", empty, "", empty), ("now", now, "", empty), ("now", now, "before", before)];
     for (_, status) in STATUSES {
-        for (waiting_for, tool, waiting_tool, agent, waiting_agent) in waits(status) {
+        for (waiting_for, tool, waiting_tool, agent, waiting_agent, waiting_from) in waits(status) {
             for (turn, turn_id, prev, prev_turn_id) in ids {
                 all.push(Stored {
-                    state: State { status, turn: 7, turn_id, prev_turn_id, boot_ms: None, waiting_for, waiting_tool, waiting_agent, waiting_from: None },
+                    state: State { status, turn: 7, turn_id, prev_turn_id, boot_ms: None, waiting_for, waiting_tool, waiting_agent, waiting_from },
                     tool,
                     agent,
                     turn,
@@ -285,10 +294,14 @@ fn is_late(stored: &Stored, event: &Event<'_>) -> bool {
         && event.turn_id == stored.prev
 }
 
-/// The event is of the agent that waits, and of its tool where both are known.
+/// The event is of the agent that waits, and of the tool where that is known.
 fn answers(stored: &Stored, event: &Event<'_>) -> bool {
-    stored.agent == event.subagent
-        && (event.tool.is_empty() || stored.tool.is_empty() || event.tool == stored.tool)
+    stored.agent == event.subagent && (stored.tool.is_empty() || event.tool == stored.tool)
+}
+
+/// The status after a wait that was answered.
+fn back(stored: &Stored) -> Status {
+    stored.state.waiting_from.unwrap_or(Status::Running)
 }
 
 /// What a kind asks for.
@@ -302,33 +315,36 @@ fn reason(kind: Kind) -> Option<Waiting> {
     reasons.into_iter().find(|(n, _)| *n == name(kind)).map(|(_, r)| r)
 }
 
-/// Whether a sign of a wait says nothing that the record does not have: the
-/// same reason, no other tool, no other agent. `None` where the page leaves it
-/// open: the sign names the tool that the record does not know.
-fn is_second_sign(stored: &Stored, event: &Event<'_>) -> Option<bool> {
-    if !stored.is_waiting() {
-        return Some(false);
-    }
+/// What a sign of a wait does to the wait of the record.
+fn wait(stored: Option<&Stored>, event: &Event<'_>) -> Wait {
+    let begin = Wait::Begin(reason(event.kind));
+    let Some(stored) = stored.filter(|s| s.is_waiting()) else { return begin };
     if is_report(event.kind) {
-        return Some(true);
+        return Wait::Keep;
     }
-    if stored.state.waiting_for != reason(event.kind) {
-        return Some(false);
+    // What names neither tool nor subagent, such as a notification, never
+    // replaces a wait that has a reason.
+    if event.tool.is_empty() && event.subagent.is_empty() {
+        return if stored.state.waiting_for.is_some() { Wait::Keep } else { begin };
     }
-    if event.tool.is_empty() {
-        // A notification names neither tool nor subagent.
-        return Some(event.subagent.is_empty() || event.subagent == stored.agent);
+    match reason(event.kind) {
+        Some(asks) if stored.state.waiting_for == Some(asks) => {
+            if (stored.tool, stored.agent) == (event.tool, event.subagent) {
+                Wait::Keep
+            } else if (stored.tool, stored.agent) == ("", "") {
+                Wait::Name(asks)
+            } else {
+                begin
+            }
+        }
+        _ => begin,
     }
-    if stored.tool.is_empty() && event.subagent == stored.agent {
-        return None;
-    }
-    Some(event.tool == stored.tool && event.subagent == stored.agent)
 }
 
 /// What the table says of one case.
 #[derive(Debug)]
 enum Says {
-    Nothing,
+    Nothing(Ignored),
     Kept,
     Turns(Status, Detail),
     Open,
@@ -342,21 +358,29 @@ fn says(tables: &[(Kind, Option<Line>, Option<Line>)], stored: Option<&Stored>, 
         return Says::Open;
     }
     let line = if by_subagent { sub } else { main };
-    let Some(line) = line else { return Says::Nothing };
+    // Why nothing is written, where that is so.
+    let nothing = Says::Nothing(match stored {
+        _ if event.kind == Kind::None => Ignored::Uninteresting,
+        None => Ignored::NoRecord,
+        Some(s) if s.state.status == Status::Ended => Ignored::Ended,
+        Some(_) if by_subagent => Ignored::Subagent,
+        Some(_) => Ignored::Known,
+    });
+    let Some(line) = line else { return nothing };
     let column = stored.map_or(7, |s| STATUSES.iter().position(|(_, status)| *status == s.state.status).unwrap());
     let (cell, words) = (line.cells[column], if stored.is_some() { line.detail } else { line.create });
-    let running = |when, or| if when { Says::Turns(Status::Running, detail(words)) } else { or };
+    let turns = |when, status, or| if when { Says::Turns(status, detail(words)) } else { or };
     match (cell, stored) {
-        ('-', _) => Says::Nothing,
+        ('-', _) => nothing,
         ('.', _) => Says::Kept,
-        ('a', Some(s)) => running(answers(s, event), Says::Kept),
-        ('A', Some(s)) => running(answers(s, event), Says::Nothing),
+        ('a', Some(s)) => turns(answers(s, event), back(s), Says::Kept),
+        ('A', Some(s)) => turns(answers(s, event), back(s), nothing),
         // Whether another agent's or another tool's start answers is left open.
         ('t', Some(s)) if event.tool_use_answers && !answers(s, event) => Says::Open,
-        ('t', Some(_)) => running(event.tool_use_answers, Says::Kept),
-        ('T', Some(s)) => running(event.tool_use_answers && answers(s, event), Says::Nothing),
-        ('c', _) => running(event.compact_ends, Says::Kept),
-        ('z', Some(s)) => running(s.agent == event.subagent, Says::Kept),
+        ('t', Some(_)) => turns(event.tool_use_answers, Status::Running, Says::Kept),
+        ('T', Some(s)) => turns(event.tool_use_answers && answers(s, event), back(s), nothing),
+        ('c', _) => turns(event.compact_ends, Status::Running, Says::Kept),
+        ('z', Some(s)) => turns(s.agent == event.subagent, back(s), Says::Kept),
         (letter, _) => {
             let status = STATUSES.iter().find(|(l, _)| *l == letter).unwrap().1;
             Says::Turns(status, detail(words))
@@ -379,7 +403,7 @@ fn every_kind_on_every_record_does_what_the_table_says() {
         }
         match says(&tables, stored, event) {
             Says::Open => {}
-            Says::Nothing => assert!(matches!(change, Change::Ignore(_)), "{}", case()),
+            Says::Nothing(why) => assert_eq!(change, Change::Ignore(why), "{}", case()),
             Says::Kept => {
                 let Change::Write(write) = change else { panic!("{}", case()) };
                 let Some(stored) = stored else { panic!("{}", case()) };
@@ -393,10 +417,9 @@ fn every_kind_on_every_record_does_what_the_table_says() {
             Says::Turns(status, detail) => {
                 let Change::Write(write) = change else { panic!("{}", case()) };
                 assert_eq!(write.status, status, "{}", case());
-                let again = if status == Status::Waiting { stored.map_or(Some(false), |s| is_second_sign(s, event)) } else { Some(false) };
-                if again == Some(false) || is_report(event.kind) {
-                    assert_eq!(write.detail, detail, "{}", case());
-                }
+                // A sign that adds nothing to the wait changes no word either.
+                let adds_nothing = reason(event.kind).is_some() && wait(stored, event) == Wait::Keep;
+                assert_eq!(write.detail, if adds_nothing { Detail::Keep } else { detail }, "{}", case());
             }
         }
     });
@@ -413,24 +436,20 @@ fn a_wait_begins_once_and_ends_with_the_status() {
         let waited = stored.is_some_and(Stored::is_waiting);
         match (waited, write.status == Status::Waiting) {
             (_, true) if reason(event.kind).is_some() || is_report(event.kind) => {
-                let begin = Wait::Begin(reason(event.kind));
-                match stored.map_or(Some(false), |s| is_second_sign(s, event)) {
-                    Some(true) => assert_eq!(write.wait, Wait::Keep, "{}", case()),
-                    Some(false) => assert_eq!(write.wait, begin, "{}", case()),
-                    None => assert!(write.wait == Wait::Keep || write.wait == begin, "{}", case()),
-                }
+                assert_eq!(write.wait, wait(stored, event), "{}", case());
             }
             (true, true) => assert_eq!(write.wait, Wait::Keep, "{}", case()),
             (false, true) => panic!("nothing asked: {}", case()),
             (true, false) => assert_eq!(write.wait, Wait::Clear, "{}", case()),
             // There is no wait to speak of, and none begins.
-            (false, false) => assert!(!matches!(write.wait, Wait::Begin(_)), "{}", case()),
+            (false, false) => assert!(matches!(write.wait, Wait::Keep | Wait::Clear), "{}", case()),
         }
     });
 }
 
 #[test]
 fn an_event_older_than_the_record_changes_nothing_but_the_count() {
+    let tables = tables();
     every(|stored, event, change| {
         let case = || format!("{} on {stored:?} gave {change:?}", shown(event));
         let stale = stored.is_some_and(|s| is_stale(s, event));
@@ -451,13 +470,14 @@ fn an_event_older_than_the_record_changes_nothing_but_the_count() {
                     assert_eq!(write, nothing, "{}", case());
                 }
             }
-            Change::Ignore(_) => {
-                // A main agent's event is counted, unless there are other
-                // grounds to drop it.
-                let grounds = stored.is_none_or(|s| {
-                    is_late(s, event) || s.state.status == Status::Ended || !event.subagent.is_empty() || event.kind == Kind::None
-                });
-                assert!(!stale || grounds, "{}", case());
+            Change::Ignore(_) => {}
+        }
+        // It is counted unless it would do nothing on time either: what does
+        // nothing leaves no trace, whenever it comes.
+        if let Some(s) = stored.filter(|s| stale && !is_late(s, event)) {
+            match says(&tables, stored, event) {
+                Says::Nothing(why) => assert_eq!(change, Change::Ignore(why), "{}", case()),
+                _ => assert!(matches!(change, Change::Write(_)), "{} {s:?}", case()),
             }
         }
     });
@@ -485,7 +505,7 @@ fn a_subagent_changes_nothing_but_a_wait() {
         assert_eq!((write.turn, write.ids, write.fresh, write.background), (stored.state.turn, Ids::Keep, false, None), "{}", case());
         if write.status != stored.state.status {
             let asks = write.status == Status::Waiting && reason(event.kind).is_some();
-            let answered = stored.is_waiting() && write.status == Status::Running && stored.agent == event.subagent;
+            let answered = stored.is_waiting() && write.status == back(stored) && stored.agent == event.subagent;
             assert!(asks || answered, "{}", case());
         }
     });
@@ -502,11 +522,18 @@ fn only_a_prompt_counts_as_a_turn() {
 }
 
 #[test]
-fn an_event_of_the_turn_before_is_dropped_and_an_unknown_id_is_a_new_turn() {
+fn an_event_of_the_turn_before_is_dropped_and_only_a_prompt_begins_another() {
     every(|stored, event, change| {
         let case = || format!("{} on {stored:?} gave {change:?}", shown(event));
         if stored.is_some_and(|s| is_late(s, event)) {
-            assert!(matches!(change, Change::Ignore(_)), "{}", case());
+            // The end of the session comes before the order of its turns.
+            let over = stored.is_some_and(|s| s.state.status == Status::Ended) && event.kind != Kind::Prompt && !is_report(event.kind);
+            let why = match event.kind {
+                Kind::None => Ignored::Uninteresting,
+                _ if over => Ignored::Ended,
+                _ => Ignored::Late,
+            };
+            assert_eq!(change, Change::Ignore(why), "{}", case());
             return;
         }
         assert!(!matches!(change, Change::Ignore(Ignored::Late)), "{}", case());
@@ -514,12 +541,18 @@ fn an_event_of_the_turn_before_is_dropped_and_an_unknown_id_is_a_new_turn() {
         if write.stale || is_report(event.kind) && !event.subagent.is_empty() {
             return;
         }
-        let unknown = stored.is_none_or(|s| s.turn != event.turn_id);
+        // An event that is two turns late has an unknown id too: it is applied,
+        // and the order stays as it is.
+        let begins = match stored {
+            None => true,
+            Some(s) if s.turn.is_empty() => true,
+            Some(s) => event.kind == Kind::Prompt && s.turn != event.turn_id,
+        };
         let ids = match event.kind {
             Kind::Start if stored.is_some() => Ids::Clear,
             Kind::End => Ids::Keep,
             _ if !event.subagent.is_empty() || event.turn_id.is_empty() => Ids::Keep,
-            _ if unknown => Ids::Advance,
+            _ if begins => Ids::Advance,
             _ => Ids::Keep,
         };
         assert_eq!(write.ids, ids, "{}", case());
@@ -537,9 +570,10 @@ fn only_a_start_and_a_first_event_look_around() {
 
 #[test]
 fn only_a_stop_says_how_much_goes_on_in_the_background() {
-    every(|_, event, change| {
+    every(|stored, event, change| {
         let Change::Write(write) = change else { return };
-        let told = event.background.filter(|_| event.kind == Kind::Stop && !write.stale);
+        let stops = event.kind == Kind::Stop || event.kind == Kind::IdleSign && stored.is_some();
+        let told = event.background.filter(|_| stops && !write.stale);
         assert_eq!(write.background, told, "{} gave {change:?}", shown(event));
     });
 }
@@ -601,6 +635,7 @@ fn a_permission_stays_asked_until_its_own_tool_is_done() {
     let waits = State { waiting_for: Some(Waiting::Permission), waiting_tool: text("Bash"), ..state(Status::Waiting) };
     for (event, status) in [
         (event(Kind::Permission), Status::Waiting),
+        (event(Kind::ToolDone), Status::Waiting),
         (Event { tool: "Read", ..event(Kind::ToolDone) }, Status::Waiting),
         (Event { tool: "Bash", subagent: "sub", ..event(Kind::ToolDone) }, Status::Waiting),
         (event(Kind::Progress), Status::Waiting),
@@ -610,11 +645,43 @@ fn a_permission_stays_asked_until_its_own_tool_is_done() {
         (Event { tool: "Bash", tool_use_answers: true, ..event(Kind::ToolUse) }, Status::Running),
         (event(Kind::Prompt), Status::Running),
         (event(Kind::Stop), Status::Idle),
+        (event(Kind::IdleSign), Status::Idle),
         (event(Kind::Interrupt), Status::Idle),
     ] {
         match apply(Some(&waits), &event) {
             Change::Write(write) => assert_eq!(write.status, status, "{}", shown(&event)),
             Change::Ignore(_) => assert_eq!(status, Status::Waiting, "{}", shown(&event)),
+        }
+    }
+}
+
+/// A background subagent asks while the prompt is the user's.
+#[test]
+fn a_subagent_s_wait_goes_back_to_what_it_interrupted() {
+    let asks = Event { tool: "Bash", subagent: "a1", ..event(Kind::Permission) };
+    for from in [None, Some(Status::Idle), Some(Status::Error)] {
+        let waits = State {
+            waiting_for: Some(Waiting::Permission),
+            waiting_tool: text("Bash"),
+            waiting_agent: text("a1"),
+            waiting_from: from,
+            ..state(Status::Waiting)
+        };
+        let status = from.unwrap_or(Status::Running);
+        for (kind, status) in [
+            (Kind::ToolDone, status),
+            (Kind::SubagentStop, status),
+            (Kind::Prompt, Status::Waiting),
+        ] {
+            match apply(Some(&waits), &Event { kind, ..asks }) {
+                Change::Write(write) => assert_eq!((write.status, write.wait), (status, Wait::Clear), "{kind:?}"),
+                Change::Ignore(_) => assert_eq!(status, Status::Waiting, "{kind:?}"),
+            }
+        }
+        // What the main agent does is not what was interrupted.
+        for (kind, status) in [(Kind::Prompt, Status::Running), (Kind::Stop, Status::Idle), (Kind::StopFailure, Status::Error)] {
+            let Change::Write(write) = apply(Some(&waits), &event(kind)) else { panic!() };
+            assert_eq!((write.status, write.wait), (status, Wait::Clear), "{kind:?}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::store::Scratch;
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::fs::Dir;
-use crate::sys::{guard, process, stdio};
+use crate::sys::{guard, stdio};
 
 /// Milliseconds that a command waits for locks.
 pub const LOCKS_MS: u64 = 2000;
@@ -179,7 +179,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let store = make(env)?;
     let mut scratch: Box<Scratch> = Box::default();
     let mut writer = Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
-    let mut ancestry = Ancestry::from(process::parent());
+    let mut ancestry = Ancestry::from(here.parent);
     let written = writer.write(&mut draft, &mut ancestry, process).map_err(|e| {
         let (exit, why) = unwritten(e);
         Fail::cannot(exit, "write session", &options.session, why)
