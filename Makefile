@@ -49,8 +49,13 @@ interop: build/tongs
 sweep: build/tongs
 	TONGS_BIN="$$PWD/build/tongs" TONGS_TEST_SWEEP=all $(CARGO) test --locked --test sweep -- --nocapture
 
+FMT = $(CARGO) fmt -- --config-path packaging/rustfmt.toml
+
+fmt:
+	$(FMT)
+
 lint: lint-man
-	$(CARGO) fmt --check
+	$(FMT) --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 
 lint-man:
@@ -83,4 +88,4 @@ clean:
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo bench interop sweep lint lint-man install uninstall dist clean FORCE
+.PHONY: all check demo bench interop sweep fmt lint lint-man install uninstall dist clean FORCE

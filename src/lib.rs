@@ -2,11 +2,11 @@
 //!
 //! The layers, bottom first; `src/README.md` is the map.
 
-pub mod sys;
-pub mod harness;
-pub mod record;
-pub mod probe;
-pub mod store;
-pub mod terminal;
-pub mod cli;
 pub mod applet;
+pub mod cli;
+pub mod harness;
+pub mod probe;
+pub mod record;
+pub mod store;
+pub mod sys;
+pub mod terminal;

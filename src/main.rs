@@ -23,7 +23,11 @@ const FEW: usize = 16;
 /// The C library's part: both arrays are null-terminated arrays of C strings
 /// that stay as they are.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) -> c_int {
+pub unsafe extern "C" fn main(
+    argc: c_int,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+) -> c_int {
     let mut env = Env::empty();
     // SAFETY: the C library passes a null-terminated array of C strings that
     // live as long as the process and that nothing of ours changes.

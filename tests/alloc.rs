@@ -94,14 +94,19 @@ fn filled(size: usize, unit: &str) -> Vec<u8> {
 
 fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     let brackets = |open: &str, n: usize| format!(",\"x\":{}", open.repeat(n));
-    let keys = |n: usize, key: &dyn Fn(usize) -> String| -> String { (0..n).map(|n| format!(",\"{}\":{n}", key(n))).collect() };
+    let keys = |n: usize, key: &dyn Fn(usize) -> String| -> String {
+        (0..n).map(|n| format!(",\"{}\":{n}", key(n))).collect()
+    };
     let deep = format!(",\"x\":{}1{}", "[".repeat(15), "]".repeat(15));
     let siblings = format!(",\"x\":[{}1]", "{\"a\":[[[[[[[[[[[[]]]]]]]]]]]]},".repeat(1900));
     vec![
         ("valid", record("s", "")),
         ("valid, escaped", record("\\\"\\\\/\\b", ",\"detail\":\"\\ud83d\\ude00\\u0041\"")),
         ("valid, not ASCII", record("é☃😀", ",\"title\":\"é☃😀\"")),
-        ("valid, spaced", [b" \n".to_vec(), record("s", " , \"x\" : [ 1 , 2 ] "), b"\n ".to_vec()].concat()),
+        (
+            "valid, spaced",
+            [b" \n".to_vec(), record("s", " , \"x\" : [ 1 , 2 ] "), b"\n ".to_vec()].concat(),
+        ),
         ("valid, deep", record("s", &deep)),
         ("too deep", record("s", &brackets("[", 20_000))),
         ("too deep, objects", record("s", &brackets("{\"a\":", 10_000))),
@@ -120,8 +125,14 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         ("a long number", record("s", &format!(",\"x\":{}", "9".repeat(60_000)))),
         ("a long number of ours", record("s", &format!(",\"turn\":{}", "9".repeat(60_000)))),
         ("spaces", [record("s", ""), vec![b' '; 60_000]].concat()),
-        ("a forged id", String::from_utf8(record("s", "")).unwrap().replace("\"s\"", "\"t\"").into_bytes()),
-        ("another schema", String::from_utf8(record("s", "")).unwrap().replace(":1,", ":2,").into_bytes()),
+        (
+            "a forged id",
+            String::from_utf8(record("s", "")).unwrap().replace("\"s\"", "\"t\"").into_bytes(),
+        ),
+        (
+            "another schema",
+            String::from_utf8(record("s", "")).unwrap().replace(":1,", ":2,").into_bytes(),
+        ),
         ("schema 0", b"{\"session_id\":\"s\",\"pid\":7,\"status\":\"odd\"}".to_vec()),
         ("too long", filled(MAX_BYTES + 1000, "x")),
         ("quotes only", vec![b'"'; MAX_BYTES]),
@@ -129,7 +140,10 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         ("a string that does not end", [b"{\"".to_vec(), vec![b'\\'; MAX_BYTES - 2]].concat()),
         ("brackets only", vec![b'['; MAX_BYTES]),
         ("not UTF-8", [b"{\"x\":\"".to_vec(), vec![0xff; 1000]].concat()),
-        ("UTF-8 cut off", [b"{\"x\":\"".to_vec(), "é".repeat(30_000).into_bytes(), vec![0xc3]].concat()),
+        (
+            "UTF-8 cut off",
+            [b"{\"x\":\"".to_vec(), "é".repeat(30_000).into_bytes(), vec![0xc3]].concat(),
+        ),
         ("zeros", vec![0; MAX_BYTES]),
         ("nothing", Vec::new()),
         ("half a record", record("s", "")[..200].to_vec()),
@@ -149,7 +163,10 @@ fn scanning_and_checking_never_allocate() {
                 let Ok(record) = check::check(&bytes, &scan, door, is_known) else { return false };
                 // What readers and writers ask of a record.
                 for field in record.fields() {
-                    black_box((field.key(&bytes).len(), field.text(&bytes).map(|t| (t.has_nul(), t.is("x")))));
+                    black_box((
+                        field.key(&bytes).len(),
+                        field.text(&bytes).map(|t| (t.has_nul(), t.is("x"))),
+                    ));
                     if matches!(field.kind, tongs::record::Kind::Object) {
                         for (_, kind, value) in Entries::of(field.value(&bytes)) {
                             black_box(quoted(kind, value));
@@ -168,7 +185,8 @@ fn scanning_and_checking_never_allocate() {
 
 /// A payload of about 10 MB whose bulk is one tool's result.
 fn large_payload() -> Vec<u8> {
-    let mut json = br#"{"session_id":"s","cwd":"/tmp","tool_name":"Bash","tool_response":{"out":""#.to_vec();
+    let mut json =
+        br#"{"session_id":"s","cwd":"/tmp","tool_name":"Bash","tool_response":{"out":""#.to_vec();
     let line = br#"a line of output with a \"quote\", a \\ and a bracket ]}\n"#;
     while json.len() < 10_000_000 {
         json.extend_from_slice(line);
@@ -217,7 +235,9 @@ fn a_payload_that_is_refused_allocates_nothing_either() {
         (b"", Refused::Empty),
     ] {
         let mut rest = json;
-        let (calls, refused) = calls(|| payload::read(&mut room, &mut |b| std::io::Read::read(&mut rest, b).unwrap_or(0)).err());
+        let (calls, refused) = calls(|| {
+            payload::read(&mut room, &mut |b| std::io::Read::read(&mut rest, b).unwrap_or(0)).err()
+        });
         assert_eq!((calls, refused), (0, Some(want)));
     }
     // Without an end, it is given up after so many bytes.
@@ -295,23 +315,29 @@ fn grows_linearly(name: &str, mut times: impl FnMut() -> (Duration, Duration)) {
 #[test]
 fn eight_times_the_record_takes_at_most_32_times_as_long() {
     let text = |unit: &'static str| move |size: usize| filled(size, unit);
-    let rest = |unit: &'static str| move |size: usize| {
-        let mut bytes = b"{\"x\":\"".to_vec();
-        bytes.extend(unit.bytes().cycle().take(size - 6));
-        bytes
-    };
-    let list = |unit: &'static str| move |size: usize| {
-        let mut bytes = b"{\"x\":[".to_vec();
-        while bytes.len() + unit.len() + 3 < size {
-            bytes.extend_from_slice(unit.as_bytes());
+    let rest = |unit: &'static str| {
+        move |size: usize| {
+            let mut bytes = b"{\"x\":\"".to_vec();
+            bytes.extend(unit.bytes().cycle().take(size - 6));
+            bytes
         }
-        [bytes, b"1]}".to_vec()].concat()
+    };
+    let list = |unit: &'static str| {
+        move |size: usize| {
+            let mut bytes = b"{\"x\":[".to_vec();
+            while bytes.len() + unit.len() + 3 < size {
+                bytes.extend_from_slice(unit.as_bytes());
+            }
+            [bytes, b"1]}".to_vec()].concat()
+        }
     };
     // Sixty-four keys that agree in all but their ends, each one's length by size.
-    let keys = |unit: &'static str| move |size: usize| {
-        let long = unit.repeat(size / 64 / unit.len() - 2);
-        let members: Vec<String> = (0..60).map(|n| format!("\"{long}{n:02}\":0")).collect();
-        format!("{{{}}}", members.join(",")).into_bytes()
+    let keys = |unit: &'static str| {
+        move |size: usize| {
+            let long = unit.repeat(size / 64 / unit.len() - 2);
+            let members: Vec<String> = (0..60).map(|n| format!("\"{long}{n:02}\":0")).collect();
+            format!("{{{}}}", members.join(",")).into_bytes()
+        }
     };
     type Make<'m> = (&'static str, &'m dyn Fn(usize) -> Vec<u8>);
     let shapes: [Make<'_>; 12] = [
@@ -360,7 +386,12 @@ fn eight_times_the_payload_takes_at_most_32_times_as_long() {
             let bytes: Vec<u8> = open.bytes().chain(unit.bytes().cycle().take(size)).collect();
             time(|| {
                 let mut rest = &bytes[..];
-                let _ = black_box(payload::read(&mut room, &mut |b| std::io::Read::read(&mut rest, b).unwrap_or(0)).is_ok());
+                let _ = black_box(
+                    payload::read(&mut room, &mut |b| {
+                        std::io::Read::read(&mut rest, b).unwrap_or(0)
+                    })
+                    .is_ok(),
+                );
             })
         };
         grows_linearly(name, || (read(20_000), read(20_000 * TIMES)));

@@ -17,8 +17,21 @@ const LEVELS: usize = 8;
 /// File systems that are not read: NFS, SMB, CIFS, SMB2, FUSE, 9P, AFS, Ceph,
 /// Coda, NCP, Lustre, BeeGFS, autofs, vboxsf, prl_fs; statfs(2) and magic.h.
 const SLOW: [u64; 15] = [
-    0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x6573_5546, 0x0102_1997, 0x5346_414f, 0x00c3_6400,
-    0x7375_7245, 0x564c, 0x0bd0_0bd0, 0x1983_0326, 0x0187, 0x786f_4256, 0x7c7c_6673,
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x6573_5546,
+    0x0102_1997,
+    0x5346_414f,
+    0x00c3_6400,
+    0x7375_7245,
+    0x564c,
+    0x0bd0_0bd0,
+    0x1983_0326,
+    0x0187,
+    0x786f_4256,
+    0x7c7c_6673,
 ];
 
 /// What was found, in memory of its own.
@@ -92,7 +105,9 @@ impl Branch {
         let name = match line.strip_prefix("ref: refs/heads/") {
             Some(name) => cut(name, limit::DETAIL),
             // A detached head is a commit id.
-            None if line.len() >= 40 && line.bytes().all(|b| b.is_ascii_hexdigit()) => cut(line, 12),
+            None if line.len() >= 40 && line.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                cut(line, 12)
+            }
             None => "",
         };
         self.text[..name.len()].copy_from_slice(name.as_bytes());
@@ -102,7 +117,11 @@ impl Branch {
 }
 
 /// The first `end` bytes of the path with `tail` behind them, as a C string.
-fn c_path<'p>(path: &'p mut [u8; limit::PATH], end: usize, tail: &[u8]) -> Result<&'p core::ffi::CStr, Errno> {
+fn c_path<'p>(
+    path: &'p mut [u8; limit::PATH],
+    end: usize,
+    tail: &[u8],
+) -> Result<&'p core::ffi::CStr, Errno> {
     let tail = if end == 0 && tail.is_empty() { b"/" } else { tail };
     let mut out = Fixed::new(path.get_mut(end..).ok_or(Errno::NAMETOOLONG)?);
     out.put(tail);
@@ -110,4 +129,3 @@ fn c_path<'p>(path: &'p mut [u8; limit::PATH], end: usize, tail: &[u8]) -> Resul
     out.bytes().ok_or(Errno::NAMETOOLONG)?;
     core::ffi::CStr::from_bytes_until_nul(path).map_err(|_| Errno::INVAL)
 }
-

@@ -231,8 +231,10 @@ impl Draft<'_> {
         let mut line = Fixed::new(&mut text);
         put_detail(&mut line, detail, &self.words);
         o.str(Key::Detail, cut(line.text().unwrap_or(""), limit::DETAIL));
-        let names_tool =
-            matches!(detail, Detail::Using | Detail::Permission | Detail::Input | Detail::Plan | Detail::Reported);
+        let names_tool = matches!(
+            detail,
+            Detail::Using | Detail::Permission | Detail::Input | Detail::Plan | Detail::Reported
+        );
         o.str(Key::Tool, if names_tool { self.words.tool } else { "" });
     }
 
@@ -352,7 +354,9 @@ impl Draft<'_> {
 
 /// The number of this arrival at a record.
 fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
-    stored.map_or(1, |s| s.int(Key::ArrivalSequence).unwrap_or(0).saturating_add(1).min(i64::MAX as u64))
+    stored.map_or(1, |s| {
+        s.int(Key::ArrivalSequence).unwrap_or(0).saturating_add(1).min(i64::MAX as u64)
+    })
 }
 
 /// Writes a stored record as it is, with one more arrival.
@@ -463,7 +467,12 @@ impl<'b> Members<'_, 'b, '_> {
         let Some(stored) = self.stored else { return };
         let bytes = stored.bytes();
         let room = scan::MAX_KEYS.saturating_sub(self.count);
-        for field in stored.fields().iter().filter(|f| f.known.is_none() || f.known == Some(Key::Bridge)).take(room) {
+        for field in stored
+            .fields()
+            .iter()
+            .filter(|f| f.known.is_none() || f.known == Some(Key::Bridge))
+            .take(room)
+        {
             self.object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes));
         }
     }

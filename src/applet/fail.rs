@@ -102,7 +102,9 @@ fn place(which: Which, root: &[u8]) -> String {
 pub fn trouble(trouble: Trouble, root: &[u8]) -> String {
     match trouble {
         Trouble::NoHome => "cannot find the store: HOME is not set to an absolute path".to_string(),
-        Trouble::Missing => format!("cannot open '{}': it does not exist", place(Which::Root, root)),
+        Trouble::Missing => {
+            format!("cannot open '{}': it does not exist", place(Which::Root, root))
+        }
         Trouble::Unsafe(which, why) => format!("cannot use '{}': it {why}", place(which, root)),
         Trouble::Io(which, e) => format!("cannot open '{}': {}", place(which, root), errno(e)),
     }
@@ -122,8 +124,12 @@ pub fn unusable(t: Trouble, root: &[u8]) -> Fail {
 pub fn unwritten(e: WriteError) -> (Exit, String) {
     match e {
         WriteError::Busy => (Exit::Busy, "another process holds its lock".into()),
-        WriteError::Unsafe => (Exit::Refused, "its place is taken by a file that is not a record of ours".into()),
-        WriteError::Newer => (Exit::Data, "the stored record is of a newer version of tongs".into()),
+        WriteError::Unsafe => {
+            (Exit::Refused, "its place is taken by a file that is not a record of ours".into())
+        }
+        WriteError::Newer => {
+            (Exit::Data, "the stored record is of a newer version of tongs".into())
+        }
         WriteError::Malformed(Some(fault)) => (Exit::Data, fault.to_string()),
         WriteError::Malformed(None) => (Exit::Data, "it does not fit into a record".into()),
         WriteError::OtherProcess => (Exit::No, "the stored record is of another process".into()),

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::draft::{Draft, Owner, UNRESOLVED};
 use super::processes::{self, Nearest};
-use super::writer::{Wrote, Writer, marks};
+use super::writer::{Writer, Wrote, marks};
 use super::{Start, fail};
 use crate::cli::Exit;
 use crate::harness::payload::{self, Payload, Refused, Room, Want};
@@ -145,7 +145,9 @@ pub fn run(start: &Start<'_>) -> i32 {
         match *word {
             b"--strict" => strict = true,
             b"--help" | b"-h" if count == 0 => return tell(HELP),
-            b"--version" if count == 0 => return tell(concat!("tongs-hook ", env!("CARGO_PKG_VERSION"), "\n")),
+            b"--version" if count == 0 => {
+                return tell(concat!("tongs-hook ", env!("CARGO_PKG_VERSION"), "\n"));
+            }
             word if count < words.len() => {
                 words[count] = word;
                 count += 1;
@@ -171,7 +173,16 @@ pub fn run(start: &Start<'_>) -> i32 {
         event: if json { "" } else { text(words[1]) },
         payload: if json { Some(words[1]) } else { Some(words[2]).filter(|_| count > 2) },
     };
-    let mut event = Run { line: &line, env: start.env, now, ticking, row: None, name: "-", digest: None, input: Input::Open };
+    let mut event = Run {
+        line: &line,
+        env: start.env,
+        now,
+        ticking,
+        row: None,
+        name: "-",
+        digest: None,
+        input: Input::Open,
+    };
     let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let told_off = start.env.get(Var::TONGS_AGENTS_IGNORE) == Some(b"1");
     let outcome = match if told_off { Ok(Outcome::ToldOff) } else { event.one(&mut memory) } {
@@ -292,7 +303,11 @@ impl<'a> Run<'a> {
                 kind: said.kind,
                 boot_ms: Some(self.now.boot_ms).filter(|_| said.sequence.is_none()),
                 // A program that reports for itself has no subagents here.
-                subagent: if said.event_id.is_empty() { cut(payload.text(fields.subagent), limit::ID) } else { "" },
+                subagent: if said.event_id.is_empty() {
+                    cut(payload.text(fields.subagent), limit::ID)
+                } else {
+                    ""
+                },
                 turn_id,
                 tool,
                 background: payload.count(fields.background),
@@ -305,7 +320,11 @@ impl<'a> Run<'a> {
                 error: payload.text(fields.error),
                 reported: if detail_wanted { cut(said.detail, limit::DETAIL) } else { "" },
             },
-            last_event: if said.event_id.is_empty() { last_event.text().unwrap_or("") } else { said.event_id },
+            last_event: if said.event_id.is_empty() {
+                last_event.text().unwrap_or("")
+            } else {
+                said.event_id
+            },
             method: if self.line.payload.is_some() { "hook-argv" } else { "hook-stdin" },
             source: "hook",
             kind: "session",
@@ -319,7 +338,13 @@ impl<'a> Run<'a> {
         }
         let mut root = Root::find(self.env).map_err(Drop::Store)?;
         let store = Store::open_or_make(&mut root, harness::is_known).map_err(Drop::Store)?;
-        let mut writer = Writer { store: &store, scratch, env: self.env, ticking: self.ticking, locks_ms: LOCKS_MS };
+        let mut writer = Writer {
+            store: &store,
+            scratch,
+            env: self.env,
+            ticking: self.ticking,
+            locks_ms: LOCKS_MS,
+        };
         let written = writer.write(&mut draft, &mut ancestry, owner);
         // Its descriptors close with the process.
         core::mem::forget(store);
@@ -458,12 +483,18 @@ fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'
         return Err(Drop::Field);
     }
     let event_id = payload.id(&[Want::EventId], limit::ID).ok_or(Drop::Field)?;
-    if event_id.strip_prefix(row.id).and_then(|rest| rest.strip_prefix('.')).is_none_or(str::is_empty) {
+    if event_id
+        .strip_prefix(row.id)
+        .and_then(|rest| rest.strip_prefix('.'))
+        .is_none_or(str::is_empty)
+    {
         return Err(Drop::Field);
     }
     let status = Status::find(payload.text(&[Want::Status])).filter(|s| *s != Status::Discovered);
     let pid = match payload.has(Want::Pid) {
-        true => Some(payload.int(Want::Pid).and_then(|n| u32::try_from(n).ok()).ok_or(Drop::Field)?),
+        true => {
+            Some(payload.int(Want::Pid).and_then(|n| u32::try_from(n).ok()).ok_or(Drop::Field)?)
+        }
         false => None,
     };
     let wrong_type = |want| payload.has(want) && payload.int(want).is_none();

@@ -38,8 +38,16 @@ pub struct Applet {
 
 /// Every program, sorted by name.
 pub const APPLETS: &[Applet] = &[
-    Applet { name: "tongs-agents", about: "shows and maintains the sessions of coding agents", run: agents::run },
-    Applet { name: "tongs-hook", about: "writes one event of a coding agent into its record", run: hook::run },
+    Applet {
+        name: "tongs-agents",
+        about: "shows and maintains the sessions of coding agents",
+        run: agents::run,
+    },
+    Applet {
+        name: "tongs-hook",
+        about: "writes one event of a coding agent into its record",
+        run: hook::run,
+    },
 ];
 
 /// Runs the program that the command line asks for; returns its exit status.

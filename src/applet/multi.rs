@@ -40,7 +40,8 @@ pub fn run(start: &Start<'_>) -> i32 {
 
 /// A name that is none of ours is never taken for one, whatever the arguments.
 fn unknown_name(start: &Start<'_>) -> Result<Exit, Fail> {
-    let name = start.args.first().map_or("".into(), |arg| String::from_utf8_lossy(super::base_name(arg)));
+    let name =
+        start.args.first().map_or("".into(), |arg| String::from_utf8_lossy(super::base_name(arg)));
     Err(Fail::new(Exit::Usage, format!("'{name}' is no program of tongs (see 'tongs --list')")))
 }
 
@@ -62,7 +63,10 @@ fn other(start: &Start<'_>) -> Result<Exit, Fail> {
             return Ok(Exit::Usage);
         }
         [word, ..] => {
-            return Err(Fail::new(Exit::Usage, format!("unknown program or option '{word}' (see 'tongs --help')")));
+            return Err(Fail::new(
+                Exit::Usage,
+                format!("unknown program or option '{word}' (see 'tongs --help')"),
+            ));
         }
     }
     out.flush()?;
@@ -78,20 +82,27 @@ fn install_links(dir: &str) -> Result<Exit, Fail> {
     let open = Dir::cwd().follow_dir(&path).map_err(|e| cannot("open", dir, e))?;
     let mut missing = Vec::new();
     for applet in APPLETS {
-        let name = CString::new(applet.name).map_err(|_| cannot("link", applet.name, Errno::INVAL))?;
+        let name =
+            CString::new(applet.name).map_err(|_| cannot("link", applet.name, Errno::INVAL))?;
         let mut target = [0; 64];
         match open.read_link(&name, &mut target) {
             Ok(b"tongs") => {}
             Err(Errno::NOENT) => missing.push((applet, name)),
             Ok(_) | Err(Errno::INVAL) => {
                 let path = format!("{dir}/{}", applet.name);
-                return Err(Fail::cannot(Exit::Refused, "make", path, "something else is in its place"));
+                return Err(Fail::cannot(
+                    Exit::Refused,
+                    "make",
+                    path,
+                    "something else is in its place",
+                ));
             }
             Err(e) => return Err(cannot("read", applet.name, e)),
         }
     }
     for (applet, name) in missing {
-        open.link(c"tongs", &name).map_err(|e| cannot("make", &format!("{dir}/{}", applet.name), e))?;
+        open.link(c"tongs", &name)
+            .map_err(|e| cannot("make", &format!("{dir}/{}", applet.name), e))?;
     }
     Ok(Exit::Ok)
 }

@@ -147,12 +147,15 @@ fn recorded<'r>(record: &Checked<'r>) -> Option<(&'static Row, Recorded<'r>)> {
     let mut name = [0; crate::record::limit::NAME];
     let row = harness::find(record.harness().copy(&mut name)?)?;
     let text = |key| record.text(key).plain().unwrap_or("");
-    Some((row, Recorded {
-        pid: record.pid?,
-        start: text(Key::ProcessStart),
-        boot: text(Key::BootId),
-        pid_ns: text(Key::PidNs).parse().ok(),
-    }))
+    Some((
+        row,
+        Recorded {
+            pid: record.pid?,
+            start: text(Key::ProcessStart),
+            boot: text(Key::BootId),
+            pid_ns: text(Key::PidNs).parse().ok(),
+        },
+    ))
 }
 
 impl Processes for Table<'_> {
@@ -191,7 +194,9 @@ impl Processes for Table<'_> {
 
     fn verdict(&mut self, record: &Checked<'_>, fresh: bool) -> Verdict {
         let Some((row, recorded)) = recorded(record) else { return Verdict::Unknown };
-        if let Some(verdict) = self.known(row, &recorded).filter(|_| !fresh || recorded.is_foreign(self.here)) {
+        if let Some(verdict) =
+            self.known(row, &recorded).filter(|_| !fresh || recorded.is_foreign(self.here))
+        {
             return verdict;
         }
         // A record of a process that does not say when it started is of none:
@@ -217,7 +222,10 @@ impl Processes for Table<'_> {
         let cwd = process.cwd(&mut buffer).and_then(|cwd| core::str::from_utf8(cwd).ok());
         // A process whose directory cannot be seen is not ours to show.
         let Some(cwd) = cwd else { return false };
-        let tty = process.tty(&mut tty_buffer).and_then(|tty| core::str::from_utf8(tty).ok()).unwrap_or("");
+        let tty = process
+            .tty(&mut tty_buffer)
+            .and_then(|tty| core::str::from_utf8(tty).ok())
+            .unwrap_or("");
         let (session, start) = (format!("proc-{}", agent.pid), agent.start.to_string());
         let detail = format!("PID {} {tty}", agent.pid);
         let mut instance = [0; 32];
@@ -277,7 +285,8 @@ impl Processes for Table<'_> {
 /// Says which discoverable harness a process is, asking as little as decides:
 /// most processes are none, and their arguments are the dearest to read.
 fn discoverable(process: &Process) -> Option<&'static Row> {
-    let fits = |name: &[u8]| ROWS.iter().any(|row| row.is_discoverable() && row.looks().has_name(name));
+    let fits =
+        |name: &[u8]| ROWS.iter().any(|row| row.is_discoverable() && row.looks().has_name(name));
     let mut exe = [0; 4096];
     let hopeful = fits(process.comm())
         || harness::is_interpreter(process.comm())

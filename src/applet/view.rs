@@ -35,7 +35,8 @@ impl Filter {
     pub fn takes(&self, record: &Checked<'_>, derived: &Derived) -> bool {
         let harness = record.harness();
         (self.harnesses.is_empty() || self.harnesses.iter().any(|h| harness.is(h)))
-            && (self.statuses.is_empty() || record.status.is_some_and(|s| self.statuses.contains(&s)))
+            && (self.statuses.is_empty()
+                || record.status.is_some_and(|s| self.statuses.contains(&s)))
             && (!self.attention || derived.needs_attention)
             && self.pane.as_ref().is_none_or(|pane| in_pane(record, pane))
             && (!self.resumable || is_resumable(record))
@@ -107,7 +108,11 @@ impl Row {
 
     /// The repository, with its branch where that is known.
     pub fn place(&self) -> String {
-        if self.branch.is_empty() { self.repo.clone() } else { format!("{}@{}", self.repo, self.branch) }
+        if self.branch.is_empty() {
+            self.repo.clone()
+        } else {
+            format!("{}@{}", self.repo, self.branch)
+        }
     }
 
     /// Whether the session asks for its user.
@@ -182,9 +187,7 @@ impl Order {
             Order::Age => (false, 0, row.derived.age_seconds),
             Order::Repo => (false, 0, 0),
         };
-        rows.sort_by(|a, b| {
-            (key(a), &a.repo, &a.id).cmp(&(key(b), &b.repo, &b.id))
-        });
+        rows.sort_by(|a, b| (key(a), &a.repo, &a.id).cmp(&(key(b), &b.repo, &b.id)));
     }
 }
 

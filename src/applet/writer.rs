@@ -67,8 +67,8 @@ impl<'e> Writer<'_, 'e> {
         }
         for _ in 0..ROUNDS {
             let session = Session::lock(store, &identity, patience)?;
-            let step = session
-                .update(&draft.digest, draft.now.secs(), self.scratch, |stored, out| {
+            let step =
+                session.update(&draft.digest, draft.now.secs(), self.scratch, |stored, out| {
                     let state = stored.and_then(|s| draft::state(s, draft.boot, &draft.now));
                     let write = match apply(state.as_ref(), &draft.event) {
                         Change::Ignore(why) => return Decide::Leave(Step::Ignored(why)),
@@ -85,7 +85,11 @@ impl<'e> Writer<'_, 'e> {
                 Step::Ignored(why) => return Ok(Wrote::Nothing(why)),
                 Step::Written { status, first } => {
                     if first && owner.is_some() {
-                        let unresolved = id::canonical(plain(draft.row.id), plain(draft.session), plain(UNRESOLVED));
+                        let unresolved = id::canonical(
+                            plain(draft.row.id),
+                            plain(draft.session),
+                            plain(UNRESOLVED),
+                        );
                         // The reader hides it meanwhile; it goes by itself too.
                         let _ = session.remove(&unresolved);
                     }
@@ -127,7 +131,10 @@ impl<'e> Writer<'_, 'e> {
         let mut canonical = Fixed::new(&mut canonical);
         id::put_canonical(&mut canonical, draft.row.id, &draft.digest);
         let file = proc_file::Process { pid: process.pid, start: process.start, boot: draft.boot };
-        let Ok(last) = proc_file::Last::read(self.store, &file, canonical.text().unwrap_or("")) else { return };
+        let Ok(last) = proc_file::Last::read(self.store, &file, canonical.text().unwrap_or(""))
+        else {
+            return;
+        };
         if let Some(digest) = last.before {
             let patience = Patience::of(self.ticking, self.locks_ms);
             if end_session(self.store, self.scratch, &digest, draft.now, patience).is_err() {
@@ -196,4 +203,3 @@ pub fn marks<'e>(env: &Env<'e>) -> Marks<'e> {
         terminal: text(Var::TONGS_AGENTS_TERMINAL_ID, Some(Var::AGENT_TERMINAL_ID)),
     }
 }
-

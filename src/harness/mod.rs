@@ -129,7 +129,10 @@ impl Row {
     /// Finds an event by its native or its shared name.
     pub fn event(&self, name: &str) -> Option<&'static EventRow> {
         let events = self.events;
-        events.iter().find(|e| e.native == name).or_else(|| events.iter().find(|e| e.normal == name))
+        events
+            .iter()
+            .find(|e| e.native == name)
+            .or_else(|| events.iter().find(|e| e.normal == name))
     }
 }
 
@@ -169,7 +172,8 @@ pub struct Image<'a> {
 
 /// Interpreters that run harnesses, by command name; node's main thread calls
 /// itself so since version 24.
-const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "mainthread", "nodejs", "node-mainthread"];
+const INTERPRETERS: &[&str] =
+    &["node", "bun", "deno", "python", "mainthread", "nodejs", "node-mainthread"];
 
 /// Whether a command name may be an interpreter's, so that its arguments say
 /// what runs.
@@ -186,10 +190,12 @@ pub fn belongs(looks: &Looks, image: &Image<'_>) -> Option<bool> {
     let by_name = looks.has_name(image.comm)
         || image.exe.is_some_and(|path| looks.has_name(base_name(path)))
         || looks.has_name(base_name(arg(0)));
-    let by_script = is_interpreter(image.comm) && looks.scripts.iter().any(|s| is_script(arg(1), s));
+    let by_script =
+        is_interpreter(image.comm) && looks.scripts.iter().any(|s| is_script(arg(1), s));
     if !by_name && !by_script {
         // An interpreter's arguments would say what it runs.
-        let all_seen = image.cmdline.is_some() || (image.exe.is_some() && !is_interpreter(image.comm));
+        let all_seen =
+            image.cmdline.is_some() || (image.exe.is_some() && !is_interpreter(image.comm));
         return if all_seen { Some(false) } else { None };
     }
     // Behind an interpreter the first argument is the script.

@@ -80,7 +80,11 @@ wants! {
 enum Value {
     Absent,
     /// Text in the arena; `cut` says that there was more.
-    Text { start: u16, end: u16, cut: bool },
+    Text {
+        start: u16,
+        end: u16,
+        cut: bool,
+    },
     /// A whole number.
     Int(u64),
     /// An array with so many elements.
@@ -217,7 +221,16 @@ pub fn read<'b>(
     fill: &mut dyn FnMut(&mut [u8]) -> usize,
 ) -> Result<Payload<'b>, Refused> {
     let Room { window, arena } = room;
-    let mut reader = Reader { window, at: 0, len: 0, total: 0, fill, arena, used: 0, values: [Value::Absent; Want::ALL.len()] };
+    let mut reader = Reader {
+        window,
+        at: 0,
+        len: 0,
+        total: 0,
+        fill,
+        arena,
+        used: 0,
+        values: [Value::Absent; Want::ALL.len()],
+    };
     match reader.space() {
         Ok(b'{') => reader.object(&mut [0; 64], 0, 0)?,
         Ok(_) => return Err(Refused::Malformed),
@@ -301,7 +314,9 @@ impl Reader<'_> {
             let known = |full: &[u8]| Want::ALL.iter().find(|(_, p)| *p == full).map(|(w, _)| *w);
             let want = path.get(..end).filter(|_| whole).and_then(known);
             let inside = |full: &[u8]| {
-                Want::ALL.iter().any(|(_, p)| p.strip_prefix(full).is_some_and(|rest| rest.starts_with(b".")))
+                Want::ALL
+                    .iter()
+                    .any(|(_, p)| p.strip_prefix(full).is_some_and(|rest| rest.starts_with(b".")))
             };
             if let Some(want) = want {
                 if self.values[want as usize] != Value::Absent {
@@ -309,7 +324,12 @@ impl Reader<'_> {
                 }
                 let value = self.wanted(first, want.max())?;
                 self.values[want as usize] = value;
-            } else if first == b'{' && whole && level < MAX_LEVELS && end < 64 && inside(&path[..end]) {
+            } else if first == b'{'
+                && whole
+                && level < MAX_LEVELS
+                && end < 64
+                && inside(&path[..end])
+            {
                 path[end] = b'.';
                 self.object(path, end + 1, level + 1)?;
             } else {
@@ -341,7 +361,8 @@ impl Reader<'_> {
             }
             b'[' => self.elements().map(Value::Count),
             b'0'..=b'9' | b'-' => {
-                let mut number = Some(u64::from(first.wrapping_sub(b'0'))).filter(|_| first != b'-');
+                let mut number =
+                    Some(u64::from(first.wrapping_sub(b'0'))).filter(|_| first != b'-');
                 loop {
                     match self.peek()? {
                         digit @ b'0'..=b'9' => {
@@ -562,7 +583,10 @@ mod tests {
             assert_eq!(read_in(json, piece).unwrap(), whole, "pieces of {piece}");
         }
         for end in 0..json.len() - " trailing".len() {
-            assert!(matches!(read_in(&json[..end], 7), Err(Refused::Short | Refused::Empty)), "{end}");
+            assert!(
+                matches!(read_in(&json[..end], 7), Err(Refused::Short | Refused::Empty)),
+                "{end}"
+            );
         }
     }
 

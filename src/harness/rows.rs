@@ -134,7 +134,13 @@ const CODEX: Row = Row {
     events: &[
         by("SessionStart", "session-start", W::Source, &[("compact", K::CompactKeep)], K::Start),
         on("UserPromptSubmit", "prompt-submit", K::Prompt),
-        by("PreToolUse", "tool-use", W::ToolName, &[("request_user_input", K::Question)], K::ToolUse),
+        by(
+            "PreToolUse",
+            "tool-use",
+            W::ToolName,
+            &[("request_user_input", K::Question)],
+            K::ToolUse,
+        ),
         on("PostToolUse", "tool-done", K::ToolDone),
         on("PermissionRequest", "permission-request", K::Permission),
         on("Stop", "stop", K::Stop),

@@ -311,10 +311,16 @@ fn create(event: &Event<'_>) -> Change {
             fresh: true,
             stale: false,
             turn: u64::from(event.kind == Kind::Prompt),
-            ids: if event.turn_id.is_empty() || !event.subagent.is_empty() { Ids::Keep } else { Ids::Advance },
+            ids: if event.turn_id.is_empty() || !event.subagent.is_empty() {
+                Ids::Keep
+            } else {
+                Ids::Advance
+            },
             wait,
             detail,
-            background: event.background.filter(|_| matches!(event.kind, Kind::Stop | Kind::IdleSign)),
+            background: event
+                .background
+                .filter(|_| matches!(event.kind, Kind::Stop | Kind::IdleSign)),
         })
     };
     let asks = waiting(event.kind);
@@ -353,9 +359,13 @@ fn create(event: &Event<'_>) -> Change {
 /// A subagent's event: only what the user must act on, and the end of that.
 fn subagent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Option<Write> {
     match event.kind {
-        Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => Some(ask(state, event, kept)),
+        Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => {
+            Some(ask(state, event, kept))
+        }
         Kind::ToolDone if answers(state, event) => Some(resume(state, kept)),
-        Kind::ToolUse if event.tool_use_answers && answers(state, event) => Some(resume(state, kept)),
+        Kind::ToolUse if event.tool_use_answers && answers(state, event) => {
+            Some(resume(state, kept))
+        }
         _ => None,
     }
 }
@@ -376,8 +386,12 @@ fn main_agent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
             _ => to(Status::Running, Detail::Using),
         },
         Kind::ToolDone if answers(state, event) => resume(state, kept),
-        Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => ask(state, event, kept),
-        Kind::Stop | Kind::IdleSign => Write { background: event.background, ..to(Status::Idle, Detail::Finished) },
+        Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => {
+            ask(state, event, kept)
+        }
+        Kind::Stop | Kind::IdleSign => {
+            Write { background: event.background, ..to(Status::Idle, Detail::Finished) }
+        }
         Kind::StopFailure => to(Status::Error, Detail::Failed),
         Kind::Interrupt => to(Status::Idle, Detail::Interrupted),
         Kind::CompactStart if event.compact_ends => to(Status::Running, Detail::Compacting),
@@ -441,14 +455,19 @@ fn question(kind: Kind) -> Detail {
 /// notification that names neither tool nor subagent, does not begin another.
 fn ask(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
     let Some(asks) = waiting(event.kind) else { return kept };
-    let begins =
-        Write { status: Status::Waiting, wait: Wait::Begin(Some(asks)), detail: question(event.kind), ..kept };
+    let begins = Write {
+        status: Status::Waiting,
+        wait: Wait::Begin(Some(asks)),
+        detail: question(event.kind),
+        ..kept
+    };
     if state.status != Status::Waiting {
         return begins;
     }
     let nameless = event.tool.is_empty() && event.subagent.is_empty();
     let same_reason = state.waiting_for == Some(asks);
-    let known = same_reason && state.waiting_tool.is(event.tool) && state.waiting_agent.is(event.subagent);
+    let known =
+        same_reason && state.waiting_tool.is(event.tool) && state.waiting_agent.is(event.subagent);
     if nameless && state.waiting_for.is_some() || known {
         kept
     } else if same_reason && state.waiting_tool.is_empty() && state.waiting_agent.is_empty() {
@@ -463,8 +482,9 @@ fn ask(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
 /// agent's next finished tool too.
 fn answers(state: &State<'_>, event: &Event<'_>) -> bool {
     // Between turns a wait without names is some subagent's.
-    let anyones =
-        state.waiting_from.is_some() && state.waiting_agent.is_empty() && state.waiting_tool.is_empty();
+    let anyones = state.waiting_from.is_some()
+        && state.waiting_agent.is_empty()
+        && state.waiting_tool.is_empty();
     state.status == Status::Waiting
         && (anyones || state.waiting_agent.is(event.subagent))
         && (state.waiting_tool.is_empty() || state.waiting_tool.is(event.tool))

@@ -94,13 +94,15 @@ impl Process {
 
     /// The current directory.
     pub fn cwd<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
-        Dir::cwd().read_link(path(self.pid, "/cwd").c(), buffer).ok().map(|target| &*target)
+        Dir::cwd().read_link(path(self.pid, "/cwd").c(), buffer).ok()
     }
 
     /// The terminal behind standard input, such as `pts/3`.
     pub fn tty<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
         let target = Dir::cwd().read_link(path(self.pid, "/fd/0").c(), buffer).ok()?;
-        target.strip_prefix(b"/dev/").filter(|tty| tty.starts_with(b"pts/") || tty.starts_with(b"tty"))
+        target
+            .strip_prefix(b"/dev/")
+            .filter(|tty| tty.starts_with(b"pts/") || tty.starts_with(b"tty"))
     }
 }
 
@@ -130,7 +132,8 @@ pub fn pid_ns_of_parent(parent: u32) -> Option<u64> {
 /// The pid of a process in its own, innermost namespace.
 pub fn innermost_pid(pid: u32) -> Option<u32> {
     let mut text = [0; 4096];
-    let len = Dir::cwd().open(path(pid, "/status").c(), Open::Read).ok()?.read_all(&mut text).ok()?;
+    let len =
+        Dir::cwd().open(path(pid, "/status").c(), Open::Read).ok()?.read_all(&mut text).ok()?;
     stat::innermost_pid(text.get(..len)?)
 }
 

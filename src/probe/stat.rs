@@ -20,7 +20,8 @@ impl<'a> Stat<'a> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
         let comm = line.get(open + 1..close)?;
-        let mut fields = line.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
+        let mut fields =
+            line.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
         // Fields 3, 4 and 22 of the line.
         let state = *fields.next()?.first()?;
         let ppid = number(fields.next()?)?;
@@ -63,7 +64,8 @@ mod tests {
     use super::*;
 
     fn line(comm: &str) -> Vec<u8> {
-        let mut line = format!("42 ({comm}) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 76830 1 2");
+        let mut line =
+            format!("42 ({comm}) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 76830 1 2");
         line.push('\n');
         line.into_bytes()
     }
@@ -73,7 +75,10 @@ mod tests {
         for comm in ["sh", "a) S 1 (", ") R 1 1", "a b\nc", "((", "", ")"] {
             let line = line(comm);
             let stat = Stat::parse(&line).unwrap();
-            assert_eq!((stat.comm, stat.state, stat.ppid, stat.start), (comm.as_bytes(), b'S', 7, 76830));
+            assert_eq!(
+                (stat.comm, stat.state, stat.ppid, stat.start),
+                (comm.as_bytes(), b'S', 7, 76830)
+            );
         }
     }
 

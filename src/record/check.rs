@@ -226,7 +226,10 @@ impl<'a> Check<'a> {
         if digits.len() > limit::SHORT || !digits.iter().all(u8::is_ascii_digit) {
             return self.fault(Key::Pid);
         }
-        match digits.iter().fold(0u64, |n, d| n.saturating_mul(10).saturating_add((d - b'0').into())) {
+        match digits
+            .iter()
+            .fold(0u64, |n, d| n.saturating_mul(10).saturating_add((d - b'0').into()))
+        {
             0 => self.fault(Key::Pid),
             pid => Ok(Some(pid)),
         }
@@ -279,8 +282,9 @@ impl<'a> Check<'a> {
                 .text(self.bytes)
                 .and_then(|text| Status::ALL.into_iter().find(|s| text.is(s.name()))),
         };
-        let is_process =
-            |key| self.scan.get(key).and_then(|f| f.text(self.bytes)).is_some_and(|t| t.is("process"));
+        let is_process = |key| {
+            self.scan.get(key).and_then(|f| f.text(self.bytes)).is_some_and(|t| t.is("process"))
+        };
         let mut checked = Checked {
             bytes: self.bytes,
             scan: self.scan,
@@ -334,7 +338,8 @@ impl<'a> Check<'a> {
             return self.fault(Key::Pid);
         }
         self.focus_target(unresolved)?;
-        let digest = id::canonical(Part::Stored(harness), Part::Stored(session), Part::Stored(instance));
+        let digest =
+            id::canonical(Part::Stored(harness), Part::Stored(session), Part::Stored(instance));
         let tail = canonical.plain().and_then(|c| c.strip_prefix("fleet:v1:"));
         let forged = || Fault {
             at: self.scan.get(Key::CanonicalId).map_or(0, Field::at),
@@ -374,7 +379,8 @@ impl<'a> Check<'a> {
             } else if key.is("terminal_env") {
                 // Mostly the same bytes as the record's own, which were checked.
                 let own = self.scan.get(Key::TerminalEnv).map(|f| f.value(self.bytes));
-                kind == Kind::Object && (own.is_some_and(|own| same_bytes(own, value)) || env_fits(value))
+                kind == Kind::Object
+                    && (own.is_some_and(|own| same_bytes(own, value)) || env_fits(value))
             } else {
                 true
             };

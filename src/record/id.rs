@@ -6,9 +6,9 @@
 //! digest of `["harness","session"]`.
 
 use super::Text;
-use super::text::same_bytes;
 use super::out::{Fixed, Sink, Style, string, text};
 use super::sha256::{Hex, Sha256};
+use super::text::same_bytes;
 
 /// A part of an id: text at hand, or text as it stands in a record.
 #[derive(Clone, Copy)]
@@ -92,7 +92,8 @@ impl File {
     /// Whether a file's name is the one of this kind and digest.
     pub fn is_name(self, name: &[u8], digest: &Hex) -> bool {
         let (before, after) = self.around();
-        let middle = name.strip_prefix(before.as_bytes()).and_then(|n| n.strip_suffix(after.as_bytes()));
+        let middle =
+            name.strip_prefix(before.as_bytes()).and_then(|n| n.strip_suffix(after.as_bytes()));
         middle.is_some_and(|middle| same_bytes(middle, digest))
     }
 

@@ -130,7 +130,8 @@ const fn slot(name: &[u8]) -> usize {
     match name.len() {
         0 => 0,
         n => {
-            let (first, middle, last) = (name[0] as usize, name[n / 2] as usize, name[n - 1] as usize);
+            let (first, middle, last) =
+                (name[0] as usize, name[n / 2] as usize, name[n - 1] as usize);
             (n * 7 + first * 31 + middle * 17 + last * 5) % SLOTS
         }
     }

@@ -109,7 +109,8 @@ fn put_char(sink: &mut impl Sink, c: char, style: Style) {
 /// Writes a string with its quotes.
 pub fn string(sink: &mut impl Sink, text: &str, style: Style) {
     sink.put(b"\"");
-    let special = |b: u8| b == b'"' || b == b'\\' || b < 0x20 || (b >= 0x7f && style == Style::Shown);
+    let special =
+        |b: u8| b == b'"' || b == b'\\' || b < 0x20 || (b >= 0x7f && style == Style::Shown);
     let mut rest = text;
     while let Some(at) = rest.bytes().position(special) {
         let (plain, tail) = rest.split_at(at);

@@ -61,7 +61,11 @@ impl<'a> Text<'a> {
 
     /// Whether the text equals `other`.
     pub fn is(&self, other: &str) -> bool {
-        if self.escaped { self.chars().eq(other.chars()) } else { same_bytes(self.raw, other.as_bytes()) }
+        if self.escaped {
+            self.chars().eq(other.chars())
+        } else {
+            same_bytes(self.raw, other.as_bytes())
+        }
     }
 
     /// Whether two texts are the same after unescaping.
@@ -82,11 +86,6 @@ impl<'a> Text<'a> {
             len = end;
         }
         core::str::from_utf8(&buffer[..len]).ok()
-    }
-
-    /// The text as an owned string.
-    pub fn to_string(&self) -> String {
-        self.chars().collect()
     }
 }
 
@@ -122,6 +121,12 @@ pub fn cut(text: &str, max: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+impl core::fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.chars().try_for_each(|c| core::fmt::Write::write_char(f, c))
+    }
 }
 
 /// The characters of a [`Text`]; a surrogate pair is one character.

@@ -56,7 +56,9 @@ pub fn annotate_session(record: &Checked<'_>, view: &View, seen: bool) -> Derive
         seen,
         quiet: status == Some(Status::Running) && age_seconds > QUIET,
         unverified: !theirs.is_empty()
-            && view.pid_ns.is_some_and(|ours| theirs.plain().and_then(|t| t.parse().ok()) != Some(ours)),
+            && view
+                .pid_ns
+                .is_some_and(|ours| theirs.plain().and_then(|t| t.parse().ok()) != Some(ours)),
     }
 }
 

@@ -46,11 +46,13 @@ pub enum LockError {
 impl Lock {
     /// Takes the lock file `name`, made where missing, and waits for it.
     pub fn take(store: &Store, name: &CStr, patience: &Patience) -> Result<Lock, LockError> {
-        Self::take_by(store, name, |file| loop {
-            match file.lock() {
-                Err(Errno::INTR) if patience.is_over() => return Err(LockError::Busy),
-                Err(Errno::INTR) => {}
-                done => return done.map_err(LockError::Io),
+        Self::take_by(store, name, |file| {
+            loop {
+                match file.lock() {
+                    Err(Errno::INTR) if patience.is_over() => return Err(LockError::Busy),
+                    Err(Errno::INTR) => {}
+                    done => return done.map_err(LockError::Io),
+                }
             }
         })
     }

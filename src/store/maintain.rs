@@ -14,9 +14,9 @@ use std::mem::MaybeUninit;
 
 use super::lock::{Lock, LockError, Patience};
 use super::place::Store;
+use super::proc_file;
 use super::read::{Reader, Unreadable};
 use super::replace::{TEMP_END, TEMP_START, Target, replace};
-use super::proc_file;
 use crate::record::id::{self, File, Part};
 use crate::record::out::{Fixed, int};
 use crate::record::sha256::{Hex, Sha256};
@@ -258,9 +258,12 @@ impl Run<'_> {
             }
             true
         })?;
-        over.extend(pidless.into_iter().filter(|(_, l)| launches.has_ended(l)).map(|(over, _)| over));
+        over.extend(
+            pidless.into_iter().filter(|(_, l)| launches.has_ended(l)).map(|(over, _)| over),
+        );
         for over in over {
-            done.removed += u64::from(self.dry || self.remove(&over, &launches, processes, &mut reader)?);
+            done.removed +=
+                u64::from(self.dry || self.remove(&over, &launches, processes, &mut reader)?);
         }
         if !self.dry {
             self.sweep(&identities, &digests, processes)?;
@@ -304,7 +307,9 @@ impl Run<'_> {
         let lock = digest.map(|d| File::RecordLock.name(&d));
         // A schema 0 record has no writer any more, and no lock.
         let _lock = match &lock {
-            Some(name) => Some(Lock::take(self.store, name.c(), &self.patience).map_err(|_| Failed)?),
+            Some(name) => {
+                Some(Lock::take(self.store, name.c(), &self.patience).map_err(|_| Failed)?)
+            }
             None => None,
         };
         let record = match reader.record(self.store, &over.name) {
@@ -316,7 +321,8 @@ impl Run<'_> {
             return Ok(false);
         }
         let verdict = processes.verdict(&record, true);
-        let launch_over = is_launched(&record) && launches.has_ended(&record.text(Key::LaunchId).to_string());
+        let launch_over =
+            is_launched(&record) && launches.has_ended(&record.text(Key::LaunchId).to_string());
         if !launch_over && !self.is_over(&record, verdict) {
             return Ok(false);
         }
@@ -347,9 +353,13 @@ impl Run<'_> {
             let unused_lock = |file: File, used: &HashSet<Hex>| {
                 file.digest(bytes).is_some_and(|digest| !used.contains(&digest))
             };
-            let age = if bytes.starts_with(TEMP_START.as_bytes()) && bytes.ends_with(TEMP_END.as_bytes()) {
+            let age = if bytes.starts_with(TEMP_START.as_bytes())
+                && bytes.ends_with(TEMP_END.as_bytes())
+            {
                 TEMP
-            } else if unused_lock(File::RecordLock, digests) || unused_lock(File::IdentityLock, identities) {
+            } else if unused_lock(File::RecordLock, digests)
+                || unused_lock(File::IdentityLock, identities)
+            {
                 LOCK_FILE
             } else if proc_file::pid_of(bytes).is_some_and(|pid| !processes.exists(pid)) {
                 0
@@ -367,7 +377,11 @@ impl Run<'_> {
             }
             // A lock file goes only while it is held, so that no writer can be
             // in between. Somebody who waits for it sees that it is gone.
-            let held = if age == LOCK_FILE { Lock::try_take(self.store, &name).map(Some) } else { Ok(None) };
+            let held = if age == LOCK_FILE {
+                Lock::try_take(self.store, &name).map(Some)
+            } else {
+                Ok(None)
+            };
             if held.is_ok() {
                 let _ = dir.unlink(&name);
             }
@@ -412,4 +426,3 @@ impl Launches {
         self.ended.contains(launch) && !self.living.contains(launch)
     }
 }
-

@@ -33,7 +33,11 @@ pub enum Unreadable {
 }
 
 /// Reads the file `name` into `buffer` and says how long it is.
-pub(super) fn load(store: &Store, name: &CStr, buffer: &mut [u8; MAX_BYTES + 1]) -> Result<usize, Unreadable> {
+pub(super) fn load(
+    store: &Store,
+    name: &CStr,
+    buffer: &mut [u8; MAX_BYTES + 1],
+) -> Result<usize, Unreadable> {
     let file = store.sessions.open(name, Open::Read).map_err(|e| match e {
         Errno::NOENT => Unreadable::Absent,
         Errno::LOOP | Errno::NXIO => Unreadable::Unsafe,
@@ -44,7 +48,10 @@ pub(super) fn load(store: &Store, name: &CStr, buffer: &mut [u8; MAX_BYTES + 1])
         return Err(Unreadable::Unsafe);
     }
     if meta.size > MAX_BYTES as u64 {
-        return Err(Unreadable::Malformed(Fault { at: MAX_BYTES as u32, kind: FaultKind::TooLong }));
+        return Err(Unreadable::Malformed(Fault {
+            at: MAX_BYTES as u32,
+            kind: FaultKind::TooLong,
+        }));
     }
     // A record never changes once it has its name, so its size is its length.
     match file.read(buffer) {
@@ -62,7 +69,8 @@ pub(super) fn parse<'a>(
     known: fn(&str) -> bool,
 ) -> Result<Checked<'a>, Unreadable> {
     scan.scan(bytes).map_err(Unreadable::Malformed)?;
-    let newer = |at| matches!(scan_schema(scan, bytes), Some(n) if n > 1) && at == FaultKind::Schema;
+    let newer =
+        |at| matches!(scan_schema(scan, bytes), Some(n) if n > 1) && at == FaultKind::Schema;
     let mut checked = check::check(bytes, scan, Door::Read, known).map_err(|fault| {
         if newer(fault.kind) { Unreadable::Newer } else { Unreadable::Malformed(fault) }
     })?;
@@ -86,7 +94,11 @@ fn scan_schema(scan: &Scan, bytes: &[u8]) -> Option<u64> {
 /// A process record of schema 0 without pid is of the pid in its session id.
 fn pid_of_legacy(session: Text<'_>) -> Option<u64> {
     let digits = session.plain()?.strip_prefix("proc-")?;
-    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().unwrap_or(u64::MAX)).filter(|pid| *pid > 0)
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| digits.parse().unwrap_or(u64::MAX))
+        .filter(|pid| *pid > 0)
 }
 
 /// A file in the directory of the records that may be one.
@@ -164,18 +176,19 @@ impl Store {
         let mut on = true;
         let mut better = Better::default();
         let mut held: [Vec<CString>; 3] = Default::default();
-        let mut tally = self.read_stored_sessions(reader, |name, checked| match Better::rank(checked) {
-            Some(rank) => {
-                better.note_held(checked);
-                held[rank].push(name.to_owned());
-                true
-            }
-            None => {
-                better.note(checked);
-                on = each(checked);
-                on
-            }
-        })?;
+        let mut tally =
+            self.read_stored_sessions(reader, |name, checked| match Better::rank(checked) {
+                Some(rank) => {
+                    better.note_held(checked);
+                    held[rank].push(name.to_owned());
+                    true
+                }
+                None => {
+                    better.note(checked);
+                    on = each(checked);
+                    on
+                }
+            })?;
         for (rank, names) in held.iter().enumerate() {
             for name in names.iter() {
                 if !on {
@@ -183,7 +196,9 @@ impl Store {
                 }
                 match reader.record(self, name) {
                     // It may have been replaced by another kind of record.
-                    Ok(checked) if Better::rank(&checked) == Some(rank) && better.hides(&checked, rank) => {}
+                    Ok(checked)
+                        if Better::rank(&checked) == Some(rank) && better.hides(&checked, rank) => {
+                    }
                     Ok(checked) => {
                         better.note(&checked);
                         on = each(&checked);

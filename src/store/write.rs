@@ -39,7 +39,10 @@ impl Scratch {
         let mut scan = Scan::default();
         let len = read::load(store, name.c(), &mut self.stored).ok()?;
         let record = read::parse(name.c(), &self.stored[..len], &mut scan, store.known).ok()?;
-        Some(id::identity(Part::Stored(record.harness()), Part::Stored(record.text(Key::SessionId))))
+        Some(id::identity(
+            Part::Stored(record.harness()),
+            Part::Stored(record.text(Key::SessionId)),
+        ))
     }
 }
 
@@ -108,7 +111,11 @@ pub struct Session<'s> {
 
 impl<'s> Session<'s> {
     /// Takes the identity lock.
-    pub fn lock(store: &'s Store, identity: &Hex, patience: Patience) -> Result<Session<'s>, WriteError> {
+    pub fn lock(
+        store: &'s Store,
+        identity: &Hex,
+        patience: Patience,
+    ) -> Result<Session<'s>, WriteError> {
         let name = File::IdentityLock.name(identity);
         let _identity = Lock::take(store, name.c(), &patience)?;
         Ok(Session { store, patience, _identity })
@@ -156,7 +163,8 @@ impl<'s> Session<'s> {
         let bytes = out.bytes().ok_or(WriteError::Malformed(None))?;
         let malformed = |fault| WriteError::Malformed(Some(fault));
         new_scan.scan(bytes).map_err(malformed)?;
-        let record = check::check(bytes, &new_scan, Door::Write { now }, self.store.known).map_err(malformed)?;
+        let record = check::check(bytes, &new_scan, Door::Write { now }, self.store.known)
+            .map_err(malformed)?;
         if record.digest != *digest {
             return Err(WriteError::Malformed(None));
         }

@@ -7,7 +7,9 @@ use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps};
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps,
+};
 pub use rustix::io::Errno;
 
 /// How a file is opened. All ways refuse a final link, do not wait for the
@@ -59,6 +61,7 @@ impl Meta {
             dev: stat.st_dev,
             ino: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
+            #[allow(clippy::useless_conversion)] // its width differs between targets
             links: stat.st_nlink.into(),
             uid: stat.st_uid,
             gid: stat.st_gid,
@@ -144,7 +147,8 @@ impl Dir {
 
     /// The status of an entry, of a link and not what it points to.
     pub fn entry(&self, name: &CStr) -> Result<Meta, Errno> {
-        again(|| rustix::fs::statat(self.fd(), name, AtFlags::SYMLINK_NOFOLLOW)).map(|s| Meta::of(&s))
+        again(|| rustix::fs::statat(self.fd(), name, AtFlags::SYMLINK_NOFOLLOW))
+            .map(|s| Meta::of(&s))
     }
 
     /// The status of what a path leads to.

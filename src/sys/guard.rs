@@ -230,11 +230,7 @@ fn unblock(signals: &[c_int]) {
 /// [`tick_only`].
 pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
     static mut HANDLER_STACK: [u8; STACK_BYTES] = [0; STACK_BYTES];
-    let stack = Stack {
-        sp: &raw mut HANDLER_STACK as *mut c_void,
-        flags: 0,
-        size: STACK_BYTES,
-    };
+    let stack = Stack { sp: &raw mut HANDLER_STACK as *mut c_void, flags: 0, size: STACK_BYTES };
     // SAFETY: the stack is static memory that nothing else touches.
     unsafe { abi::sigaltstack(&stack, core::ptr::null_mut()) };
     LIMIT.store(now_ms(Clock::Monotonic) + limit_ms, Ordering::Relaxed);

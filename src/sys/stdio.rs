@@ -66,7 +66,11 @@ pub fn wait(ms: i64) -> Ready {
     let timeout = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
     match poll(&mut fds, Some(&timeout)) {
         Ok(n) if n > 0 => {
-            if fds[0].revents().contains(PollFlags::IN) { Ready::Yes } else { Ready::Closed }
+            if fds[0].revents().contains(PollFlags::IN) {
+                Ready::Yes
+            } else {
+                Ready::Closed
+            }
         }
         _ => Ready::No,
     }

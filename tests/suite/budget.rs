@@ -16,7 +16,13 @@ const ANCESTOR: usize = 7;
 
 /// System calls of the hook at some event, run with so many programs between
 /// it and the harness. `strace` is one of them and attaches from outside.
-fn calls(world: &World, agent: &mut crate::world::Harness<'_>, event: &str, session: &str, between: usize) -> Vec<String> {
+fn calls(
+    world: &World,
+    agent: &mut crate::world::Harness<'_>,
+    event: &str,
+    session: &str,
+    between: usize,
+) -> Vec<String> {
     let trace = world.path("trace");
     let payload = world.path("budget.json");
     let project = world.path("project");
@@ -52,7 +58,8 @@ fn the_system_calls_of_a_hook_are_within_the_budget() {
     let first = calls(&world, &mut agent, "PreToolUse", "s", 0);
     assert_eq!(world.record_of("s")["branch"], "main");
     // The walk up to the terminal goes on from the agent, three calls each.
-    let agent_at = first.iter().position(|l| l.contains(&format!("\"/proc/{}/stat\"", agent.pid()))).unwrap();
+    let agent_at =
+        first.iter().position(|l| l.contains(&format!("\"/proc/{}/stat\"", agent.pid()))).unwrap();
     let walked = first[agent_at + 1..].iter().filter(|l| l.contains("/stat\"")).count();
     let first = first.len() - 3 * walked;
     let steady = calls(&world, &mut agent, "PreToolUse", "s", 0);
@@ -61,7 +68,11 @@ fn the_system_calls_of_a_hook_are_within_the_budget() {
     // The harness, sh and strace: the agent is the third ancestor, so one
     // further ancestor's calls are not the hook's own.
     let own = steady.len() - ANCESTOR;
-    println!("hook: {own} calls with a record, {} without, {} a further ancestor", first - ANCESTOR, further - steady.len());
+    println!(
+        "hook: {own} calls with a record, {} without, {} a further ancestor",
+        first - ANCESTOR,
+        further - steady.len()
+    );
     assert!(own <= CALLS, "{own} calls:\n{}", steady.join("\n"));
     assert!(first - ANCESTOR <= own + FIRST, "{first} calls at the first event");
     assert_eq!(further - steady.len(), ANCESTOR, "{}\n\n{}", steady.join("\n"), more.join("\n"));
@@ -75,14 +86,22 @@ fn a_hook_takes_less_than_a_mebibyte_whatever_the_payload() {
     let mut peaks = Vec::new();
     for size in [1 << 10, 10 << 20] {
         let payload = world.path("payload.json");
-        fs::write(&payload, claude("s", &format!(r#","tool_response":"{}""#, "x".repeat(size)))).unwrap();
+        fs::write(&payload, claude("s", &format!(r#","tool_response":"{}""#, "x".repeat(size))))
+            .unwrap();
         // The limit on the address space makes the kernel measure it exactly:
         // the program fails to start where it does not fit.
         let fits = |kib: u32| {
             let _ = fs::remove_dir_all(world.path("home/.local"));
             let mut command = Command::new("sh");
             world.bare(&mut command);
-            command.args(["-c", &format!("ulimit -v {kib}; exec '{}' hook claude Stop <'{}'", tongs.display(), payload.display())]);
+            command.args([
+                "-c",
+                &format!(
+                    "ulimit -v {kib}; exec '{}' hook claude Stop <'{}'",
+                    tongs.display(),
+                    payload.display()
+                ),
+            ]);
             finish(command, b"").code == Some(0) && world.record_files().len() == 1
         };
         assert!(!fits(64), "the limit works");
@@ -105,10 +124,14 @@ fn the_program_is_small() {
 /// Calls that change something, or look at another process.
 fn assert_only_reads(trace: &str) {
     for line in trace.lines() {
-        let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|w| line.contains(w)) && !line.contains("/dev/null");
-        let changes = ["rename", "unlink", "mkdir", "link(", "linkat", "chmod", "flock", "truncate", "utimens", "mknod", "kill(", "fork", "clone"]
-            .iter()
-            .any(|w| line.trim_start().starts_with(w));
+        let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|w| line.contains(w))
+            && !line.contains("/dev/null");
+        let changes = [
+            "rename", "unlink", "mkdir", "link(", "linkat", "chmod", "flock", "truncate",
+            "utimens", "mknod", "kill(", "fork", "clone",
+        ]
+        .iter()
+        .any(|w| line.trim_start().starts_with(w));
         let looks = line.contains("\"/proc/") && !line.contains("\"/proc/self/ns/pid\"");
         assert!(!writes && !changes && !looks, "{line}");
     }
@@ -162,7 +185,10 @@ fn a_write_would_be_noticed() {
         "flock(4, LOCK_EX) = 0",
         "openat(AT_FDCWD, \"/proc/12/stat\", O_RDONLY) = 3",
     ] {
-        assert!(std::panic::catch_unwind(|| assert_only_reads(line)).is_err() || cfg!(panic = "abort"), "{line}");
+        assert!(
+            std::panic::catch_unwind(|| assert_only_reads(line)).is_err() || cfg!(panic = "abort"),
+            "{line}"
+        );
     }
 }
 

@@ -25,6 +25,11 @@ fn removed(world: &World) -> Vec<String> {
     before.into_iter().filter(|name| !after.contains(name)).collect()
 }
 
+/// Whether a session is of this process.
+fn is_of(session: &Value, pid: u32) -> bool {
+    session["pid"] == json!(pid.to_string())
+}
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
@@ -101,7 +106,9 @@ fn a_zombie_is_dead() {
     let mut agent = world.harness("claude");
     agent.hook(&["claude", "SessionStart"], &claude("s", "")).silent();
     // Ended, and not waited for: its entry is still there.
-    assert!(Command::new("kill").args(["-9", &agent.pid().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-9", &agent.pid().to_string()]).status().unwrap().success()
+    );
     let stat = format!("/proc/{}/stat", agent.pid());
     while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
         std::thread::yield_now();
@@ -120,7 +127,19 @@ fn a_pid_that_is_another_process_now_is_dead() {
     let start = world.record()["process_start"].as_str().unwrap().to_string();
     fs::remove_file(&file).unwrap();
     let pid = agent.pid().to_string();
-    let ran = world.agents(&["notify", "--harness", "claude", "--session", "s", "--status", "idle", "--pid", &pid, "--instance", "x"]);
+    let ran = world.agents(&[
+        "notify",
+        "--harness",
+        "claude",
+        "--session",
+        "s",
+        "--status",
+        "idle",
+        "--pid",
+        &pid,
+        "--instance",
+        "x",
+    ]);
     ran.silent();
     edit(&world, "s", &[("process_start", json!("1"))]);
     assert!(text.contains(&start));
@@ -128,8 +147,32 @@ fn a_pid_that_is_another_process_now_is_dead() {
     // A process that is not the harness, though pid and start are right.
     let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
     let pid = sleeper.id().to_string();
-    world.agents(&["notify", "--harness", "claude", "--session", "t", "--status", "idle", "--pid", &pid]).silent();
-    world.agents(&["notify", "--harness", "other", "--session", "u", "--status", "idle", "--pid", &pid]).silent();
+    world
+        .agents(&[
+            "notify",
+            "--harness",
+            "claude",
+            "--session",
+            "t",
+            "--status",
+            "idle",
+            "--pid",
+            &pid,
+        ])
+        .silent();
+    world
+        .agents(&[
+            "notify",
+            "--harness",
+            "other",
+            "--session",
+            "u",
+            "--status",
+            "idle",
+            "--pid",
+            &pid,
+        ])
+        .silent();
     cleanup(&world, &[]);
     assert!(!names(&world).contains(&"t".to_string()), "sleep is no claude");
     assert!(names(&world).contains(&"u".to_string()), "an emitter's process may be anything");
@@ -165,7 +208,9 @@ fn ages_are_strict_and_follow_the_documented_limits() {
     age(&world, "s", 10);
     assert_eq!(removed(&world), ["s"], "ended more than five minutes ago");
 
-    world.agents(&["notify", "--harness", "other", "--session", "p", "--status", "running"]).silent();
+    world
+        .agents(&["notify", "--harness", "other", "--session", "p", "--status", "running"])
+        .silent();
     age(&world, "p", 595);
     assert!(removed(&world).is_empty());
     age(&world, "p", 10);
@@ -175,7 +220,9 @@ fn ages_are_strict_and_follow_the_documented_limits() {
 #[test]
 fn a_step_of_the_wall_clock_or_a_suspend_expires_nothing() {
     let world = World::new();
-    world.agents(&["notify", "--harness", "other", "--session", "p", "--status", "running"]).silent();
+    world
+        .agents(&["notify", "--harness", "other", "--session", "p", "--status", "running"])
+        .silent();
     // As after a step forward: the wall says hours, the monotonic clock seconds.
     edit(&world, "p", &[("ts", json!(now() - 9000)), ("ts_ms", json!((now() - 9000) * 1000))]);
     assert!(removed(&world).is_empty());
@@ -213,7 +260,11 @@ fn a_containers_live_agent_is_found_by_its_namespace_and_inner_pid() {
     );
     let mut command = Command::new("unshare");
     world.bare(&mut command);
-    command.args(["-rpfm", "--kill-child", "sh", "-c", &line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["-rpfm", "--kill-child", "sh", "-c", &line])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut ready = [0; 6];
     if std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).is_err() {
@@ -243,7 +294,7 @@ fn agents_that_no_hook_reported_are_discovered_once_and_never_beside_a_record() 
     let mut known = world.harness("codex");
     known.hook(&["codex", "SessionStart"], &claude("known", "")).silent();
     let ours = |world: &World| -> Vec<Value> {
-        world.sessions_json().into_iter().filter(|s| s["pid"] == quiet.pid().to_string()).collect()
+        world.sessions_json().into_iter().filter(|s| is_of(s, quiet.pid())).collect()
     };
     cleanup(&world, &[]);
     let found = ours(&world);
@@ -260,13 +311,19 @@ fn agents_that_no_hook_reported_are_discovered_once_and_never_beside_a_record() 
     ] {
         assert_eq!(session[key], want, "{key}");
     }
-    assert!(!world.sessions_json().iter().any(|s| s["pid"] == known.pid().to_string() && s["record_kind"] == "process"));
+    assert!(
+        !world
+            .sessions_json()
+            .iter()
+            .any(|s| is_of(s, known.pid()) && s["record_kind"] == "process")
+    );
     cleanup(&world, &[]);
     assert_eq!(ours(&world).len(), 1);
     // The first hook's record hides it; it goes with the process.
     let mut quiet = quiet;
     quiet.hook(&["claude", "UserPromptSubmit"], &claude("s", "")).silent();
-    let all: Vec<Value> = world.sessions_json().into_iter().filter(|s| s["pid"] == quiet.pid().to_string()).collect();
+    let all: Vec<Value> =
+        world.sessions_json().into_iter().filter(|s| is_of(s, quiet.pid())).collect();
     assert_eq!((all.len(), &all[0]["session_id"]), (1, &json!("s")));
     let process = format!("proc-{}", quiet.pid());
     quiet.kill();
@@ -283,7 +340,7 @@ fn helpers_are_not_discovered() {
     world.bare(&mut command);
     let mut child = command.arg("mcp").stdin(Stdio::piped()).spawn().unwrap();
     cleanup(&world, &[]);
-    assert!(!world.sessions_json().iter().any(|s| s["pid"] == child.id().to_string()));
+    assert!(!world.sessions_json().iter().any(|s| is_of(s, child.id())));
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -294,12 +351,16 @@ fn a_pidless_record_of_a_launch_goes_with_the_launch() {
     let mut agent = world.harness("claude");
     let launched = |session: &str| {
         let mut command = world.command("tongs-agents");
-        command.args(["notify", "--harness", "other", "--session", session, "--status", "running"]).env("TONGS_AGENTS_LAUNCH_ID", "L");
+        command
+            .args(["notify", "--harness", "other", "--session", session, "--status", "running"])
+            .env("TONGS_AGENTS_LAUNCH_ID", "L");
         finish(command, b"").silent();
     };
     launched("side");
     assert!(removed(&world).is_empty(), "no process of the launch is known: it has not ended");
-    agent.hook_with("env TONGS_AGENTS_LAUNCH_ID=L", &["claude", "SessionStart"], &claude("main", "")).silent();
+    agent
+        .hook_with("env TONGS_AGENTS_LAUNCH_ID=L", &["claude", "SessionStart"], &claude("main", ""))
+        .silent();
     assert!(removed(&world).is_empty());
     agent.kill();
     assert_eq!(removed(&world), ["main", "side"]);
@@ -310,10 +371,18 @@ fn a_pidless_record_of_a_launch_goes_with_the_launch() {
 fn legacy_records_are_judged_without_a_lock() {
     let world = World::new();
     cleanup(&world, &[]);
-    let put = |name: &str, record: Value| fs::write(world.sessions().join(name), record.to_string()).unwrap();
+    let put = |name: &str, record: Value| {
+        fs::write(world.sessions().join(name), record.to_string()).unwrap()
+    };
     let agent = world.harness("claude");
-    put("live.json", json!({"session_id": "live", "agent": "claude", "pid": agent.pid().to_string(), "ts": now()}));
-    put("dead.json", json!({"session_id": "dead", "agent": "claude", "pid": "4194304", "ts": now()}));
+    put(
+        "live.json",
+        json!({"session_id": "live", "agent": "claude", "pid": agent.pid().to_string(), "ts": now()}),
+    );
+    put(
+        "dead.json",
+        json!({"session_id": "dead", "agent": "claude", "pid": "4194304", "ts": now()}),
+    );
     put("old.json", json!({"session_id": "old", "agent": "claude", "ts": now() - 700}));
     put("new.json", json!({"session_id": "new", "agent": "claude", "ts": now() - 100}));
     put("proc-x.json", json!({"session_id": "proc-4194304", "agent": "claude", "ts": now()}));
@@ -362,8 +431,16 @@ fn leftovers_of_dead_writers_go_when_they_are_old() {
     let files = world.files();
     let has = |name: &str| files.iter().any(|f| f == name);
     assert!(has(".fleet-tmp-1-0.tmp") && !has(".fleet-tmp-2-0.tmp"), "{files:?}");
-    assert!(has(&format!(".fleet-v1-{digest}.lock")) && !has(&format!(".fleet-v1-1{}.lock", &digest[1..])), "{files:?}");
-    assert!(!has(&format!(".fleet-identity-v1-2{}.lock", &digest[1..])) && !has(".tongs-proc-v1-4194304"), "{files:?}");
+    assert!(
+        has(&format!(".fleet-v1-{digest}.lock"))
+            && !has(&format!(".fleet-v1-1{}.lock", &digest[1..])),
+        "{files:?}"
+    );
+    assert!(
+        !has(&format!(".fleet-identity-v1-2{}.lock", &digest[1..]))
+            && !has(".tongs-proc-v1-4194304"),
+        "{files:?}"
+    );
     assert!(has("notes.txt"), "not ours");
     assert!(own.iter().all(|lock| has(lock)), "{files:?}");
 }
@@ -424,7 +501,10 @@ fn one_run_at_a_time_and_one_every_five_seconds() {
         finish(command, b"")
     };
     let ran = held("cleanup --json");
-    assert_eq!(ran.out, "{\"removed\":0,\"discovered\":0,\"dry_run\":false,\"skipped\":\"busy\"}\n1\n");
+    assert_eq!(
+        ran.out,
+        "{\"removed\":0,\"discovered\":0,\"dry_run\":false,\"skipped\":\"busy\"}\n1\n"
+    );
     assert_eq!(ran.err, "tongs-agents: another run is at work\n");
     let ran = held("cleanup --if-due");
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""));
@@ -442,7 +522,11 @@ fn a_held_record_lock_makes_the_run_unavailable_and_keeps_its_stamp() {
     let lock = world.files().into_iter().find(|f| f.starts_with(".fleet-v1-")).unwrap();
     let mut command = Command::new("flock");
     world.bare(&mut command);
-    command.arg(world.sessions().join(lock)).args(["sh", "-c", "tongs-agents cleanup --json; echo $?"]);
+    command.arg(world.sessions().join(lock)).args([
+        "sh",
+        "-c",
+        "tongs-agents cleanup --json; echo $?",
+    ]);
     let ran = finish(command, b"");
     assert!(ran.out.contains("\"skipped\":\"unavailable\"") && ran.out.ends_with("1\n"), "{ran:?}");
     assert!(world.sessions().join(".fleet-maintenance.stamp").exists());
@@ -458,7 +542,9 @@ fn a_record_that_changed_after_it_was_judged_is_kept() {
         return;
     }
     let world = World::new();
-    world.agents(&["notify", "--harness", "other", "--session", "s", "--status", "running"]).silent();
+    world
+        .agents(&["notify", "--harness", "other", "--session", "s", "--status", "running"])
+        .silent();
     age(&world, "s", 700);
     let record = world.record_files()[0].clone();
     let lock = world.files().into_iter().find(|f| f.starts_with(".fleet-v1-")).unwrap();
@@ -468,12 +554,21 @@ fn a_record_that_changed_after_it_was_judged_is_kept() {
     fs::write(&newer, text.replace("\"arrival_sequence\":1", "\"arrival_sequence\":2")).unwrap();
     fs::set_permissions(&newer, fs::Permissions::from_mode(0o600)).unwrap();
     let mut holder = Command::new("flock");
-    holder.arg(world.sessions().join(&lock)).args(["sh", "-c", &format!("echo held; read line; mv '{}' '{}'", newer.display(), record.display())]);
+    holder.arg(world.sessions().join(&lock)).args([
+        "sh",
+        "-c",
+        &format!("echo held; read line; mv '{}' '{}'", newer.display(), record.display()),
+    ]);
     let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut held = [0; 5];
     std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut held).unwrap();
     let mut command = world.command("tongs-agents");
-    let cleanup = command.args(["cleanup", "--json"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let cleanup = command
+        .args(["cleanup", "--json"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // The kernel lists who waits for which lock.
     let waits = format!("-> FLOCK  ADVISORY  WRITE {} ", cleanup.id());
     while !fs::read_to_string("/proc/locks").unwrap().contains(&waits) {

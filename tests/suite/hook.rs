@@ -11,10 +11,14 @@ use serde_json::{Value, json};
 
 use crate::world::{World, claude, finish, has_tool};
 
-const START: &str = r#"{"session_id":"s1","cwd":"/tmp","hook_event_name":"SessionStart","source":"startup"}"#;
+const START: &str =
+    r#"{"session_id":"s1","cwd":"/tmp","hook_event_name":"SessionStart","source":"startup"}"#;
 
 fn prompt(session: &str) -> String {
-    claude(session, r#","hook_event_name":"UserPromptSubmit","prompt_id":"p1","prompt":"secret words""#)
+    claude(
+        session,
+        r#","hook_event_name":"UserPromptSubmit","prompt_id":"p1","prompt":"secret words""#,
+    )
 }
 
 #[test]
@@ -54,7 +58,11 @@ fn a_start_writes_one_complete_private_record() {
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o7777, 0o700);
     }
     for name in world.files() {
-        assert_eq!(fs::metadata(world.sessions().join(&name)).unwrap().permissions().mode() & 0o7777, 0o600, "{name}");
+        assert_eq!(
+            fs::metadata(world.sessions().join(&name)).unwrap().permissions().mode() & 0o7777,
+            0o600,
+            "{name}"
+        );
     }
 }
 
@@ -63,7 +71,10 @@ fn prompts_tool_inputs_and_addresses_are_never_stored() {
     let world = World::new();
     let mut agent = world.harness("claude");
     agent.hook(&["claude", "UserPromptSubmit"], &prompt("s")).silent();
-    let tool = claude("s", r#","tool_name":"Bash","tool_input":{"command":"secret words"},"tool_response":"secret words","user_email":"secret words""#);
+    let tool = claude(
+        "s",
+        r#","tool_name":"Bash","tool_input":{"command":"secret words"},"tool_response":"secret words","user_email":"secret words""#,
+    );
     agent.hook(&["claude", "PreToolUse"], &tool).silent();
     agent.hook(&["claude", "PostToolUse"], &tool).silent();
     for file in world.record_files() {
@@ -82,7 +93,10 @@ fn the_last_message_is_cut_to_120_characters_on_one_line_or_left_out_on_request(
     agent.hook_with("env TONGS_AGENTS_DETAIL=none", &["claude", "Stop"], &stop).silent();
     assert_eq!(world.record()["detail"], "finished");
     agent.hook(&["claude", "Stop"], &claude("s", r#","last_assistant_message":null"#)).silent();
-    assert_eq!((&world.record()["detail"], &world.record()["status"]), (&json!("finished"), &json!("idle")));
+    assert_eq!(
+        (&world.record()["detail"], &world.record()["status"]),
+        (&json!("finished"), &json!("idle"))
+    );
 }
 
 #[test]
@@ -138,13 +152,19 @@ fn a_nested_agent_has_its_own_record_and_the_nearest_process_is_the_caller() {
     let payload = world.path("inner.json");
     fs::write(&payload, claude("inner", "")).unwrap();
     // The hook file is Claude's; the process that runs it is Claude, inside Codex.
-    let line = format!("claude --norc -c \"sh -c 'tongs-hook claude SessionStart <{}; :'; :\"", payload.display());
+    let line = format!(
+        "claude --norc -c \"sh -c 'tongs-hook claude SessionStart <{}; :'; :\"",
+        payload.display()
+    );
     outer.shell(&line).silent();
     // Codex itself runs Claude's hook file: the event is Codex's.
     outer.hook(&["claude", "UserPromptSubmit"], &claude("outer", "")).silent();
     let all = world.sessions_json();
     let of = |id: &str| all.iter().find(|s| s["session_id"] == id).unwrap();
-    assert_eq!((&of("inner")["harness_id"], &of("outer")["harness_id"]), (&json!("claude"), &json!("codex")));
+    assert_eq!(
+        (&of("inner")["harness_id"], &of("outer")["harness_id"]),
+        (&json!("claude"), &json!("codex"))
+    );
     assert_ne!(of("inner")["pid"], of("outer")["pid"]);
     assert_eq!(of("outer")["status"], "running");
     assert_eq!(all.len(), 2);
@@ -176,7 +196,11 @@ fn helpers_and_servers_of_a_harness_hold_no_session() {
     let payload = world.path("p.json");
     fs::write(&payload, START).unwrap();
     // A helper between the hook and the agent is passed over.
-    fs::write(world.path("project/daemon"), format!("sh -c \"tongs-hook claude SessionStart <'{}'; :\"; :", payload.display())).unwrap();
+    fs::write(
+        world.path("project/daemon"),
+        format!("sh -c \"tongs-hook claude SessionStart <'{}'; :\"; :", payload.display()),
+    )
+    .unwrap();
     let mut agent = world.harness("claude");
     agent.shell("claude daemon").silent();
     assert_eq!(world.record()["pid"], agent.pid().to_string());
@@ -205,7 +229,10 @@ fn the_terminal_is_captured_at_the_start_and_kept() {
     agent.hook(&["claude", "UserPromptSubmit"], &prompt("s1")).silent();
     let record = world.record();
     assert_eq!(record["terminal"], "tmux");
-    assert_eq!(record["terminal_env"], json!({"TMUX": "/tmp/tmux-0/default,1,2", "TMUX_PANE": "%7"}));
+    assert_eq!(
+        record["terminal_env"],
+        json!({"TMUX": "/tmp/tmux-0/default,1,2", "TMUX_PANE": "%7"})
+    );
     assert_eq!(record["focus_target"]["kind"], "terminal");
     assert_eq!(record["focus_target"]["terminal_env"], record["terminal_env"]);
     let panes = |pane: &str| world.agents(&["status", "--pane", pane, "-o", "session_id"]).out;
@@ -219,10 +246,17 @@ fn the_terminal_is_captured_at_the_start_and_kept() {
 fn an_oversized_or_hostile_variable_costs_nothing_but_itself() {
     let world = World::new();
     let mut agent = world.harness("claude");
-    let before = format!("env TMUX={} TMUX_PANE=%1 TONGS_AGENTS_LAUNCH_ID={}", "x".repeat(5000), "l".repeat(5000));
+    let before = format!(
+        "env TMUX={} TMUX_PANE=%1 TONGS_AGENTS_LAUNCH_ID={}",
+        "x".repeat(5000),
+        "l".repeat(5000)
+    );
     agent.hook_with(&before, &["claude", "SessionStart"], START).silent();
     let record = world.record();
-    assert_eq!((&record["terminal"], &record["terminal_env"]["TMUX"]), (&json!("tmux"), &json!("")));
+    assert_eq!(
+        (&record["terminal"], &record["terminal_env"]["TMUX"]),
+        (&json!("tmux"), &json!(""))
+    );
     assert_eq!(record["launch_id"].as_str().unwrap().len(), 512);
 }
 
@@ -262,7 +296,11 @@ fn the_branch_is_read_as_data_and_never_through_a_link_or_a_gitdir() {
     let top = git_repo(&world, "repo", "ref: refs/heads/feature/é\n");
     for cwd in [top.clone(), format!("{top}/a/b")] {
         let session = start_in(&world, &cwd);
-        assert_eq!((&session["branch"], &session["worktree"]), (&json!("feature/é"), &json!(top)), "{cwd}");
+        assert_eq!(
+            (&session["branch"], &session["worktree"]),
+            (&json!("feature/é"), &json!(top)),
+            "{cwd}"
+        );
     }
     let detached = git_repo(&world, "detached", "0123456789abcdef0123456789abcdef01234567\n");
     assert_eq!(start_in(&world, &detached)["branch"], "0123456789ab");
@@ -272,34 +310,60 @@ fn the_branch_is_read_as_data_and_never_through_a_link_or_a_gitdir() {
     fs::create_dir(&linked).unwrap();
     fs::write(linked.join(".git"), format!("gitdir: {top}/.git\n")).unwrap();
     let session = start_in(&world, linked.to_str().unwrap());
-    assert_eq!((session.get("branch"), &session["worktree"]), (None, &json!(linked.to_str().unwrap())));
+    assert_eq!(
+        (session.get("branch"), &session["worktree"]),
+        (None, &json!(linked.to_str().unwrap()))
+    );
     for (name, make) in [
-        ("link-dir", Box::new(|d: &std::path::Path| symlink(world.path("repo/.git"), d.join(".git")).unwrap()) as Box<dyn Fn(&std::path::Path)>),
-        ("link-head", Box::new(|d: &std::path::Path| {
-            fs::create_dir(d.join(".git")).unwrap();
-            symlink(world.path("repo/.git/HEAD"), d.join(".git/HEAD")).unwrap();
-        })),
-        ("fifo-head", Box::new(|d: &std::path::Path| {
-            fs::create_dir(d.join(".git")).unwrap();
-            assert!(Command::new("mkfifo").arg(d.join(".git/HEAD")).status().unwrap().success());
-        })),
-        ("no-text", Box::new(|d: &std::path::Path| {
-            fs::create_dir(d.join(".git")).unwrap();
-            fs::write(d.join(".git/HEAD"), b"\xff\xfe\x00ref: refs/heads/x\n").unwrap();
-        })),
+        (
+            "link-dir",
+            Box::new(|d: &std::path::Path| {
+                symlink(world.path("repo/.git"), d.join(".git")).unwrap()
+            }) as Box<dyn Fn(&std::path::Path)>,
+        ),
+        (
+            "link-head",
+            Box::new(|d: &std::path::Path| {
+                fs::create_dir(d.join(".git")).unwrap();
+                symlink(world.path("repo/.git/HEAD"), d.join(".git/HEAD")).unwrap();
+            }),
+        ),
+        (
+            "fifo-head",
+            Box::new(|d: &std::path::Path| {
+                fs::create_dir(d.join(".git")).unwrap();
+                assert!(
+                    Command::new("mkfifo").arg(d.join(".git/HEAD")).status().unwrap().success()
+                );
+            }),
+        ),
+        (
+            "no-text",
+            Box::new(|d: &std::path::Path| {
+                fs::create_dir(d.join(".git")).unwrap();
+                fs::write(d.join(".git/HEAD"), b"\xff\xfe\x00ref: refs/heads/x\n").unwrap();
+            }),
+        ),
     ] {
         let dir = world.path(name);
         fs::create_dir(&dir).unwrap();
         make(&dir);
         let session = start_in(&world, dir.to_str().unwrap());
-        assert_eq!((session.get("branch"), &session["status"]), (None, &json!("started")), "{name}");
+        assert_eq!(
+            (session.get("branch"), &session["status"]),
+            (None, &json!("started")),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn the_branch_is_looked_at_again_when_the_directory_changes() {
     let world = World::new();
-    let (one, two) = (git_repo(&world, "one", "ref: refs/heads/one\n"), git_repo(&world, "two", "ref: refs/heads/two\n"));
+    let (one, two) = (
+        git_repo(&world, "one", "ref: refs/heads/one\n"),
+        git_repo(&world, "two", "ref: refs/heads/two\n"),
+    );
     let mut agent = world.harness("claude");
     let payload = |cwd: &str| format!(r#"{{"session_id":"s","cwd":"{cwd}","tool_name":"Bash"}}"#);
     agent.hook_with("env TMUX=/s,1,2", &["claude", "SessionStart"], &payload(&one)).silent();
@@ -309,7 +373,10 @@ fn the_branch_is_looked_at_again_when_the_directory_changes() {
     assert_eq!(world.record()["branch"], "one", "not read at every event");
     agent.hook(&["claude", "CwdChanged"], &payload(&two)).silent();
     let record = world.record();
-    assert_eq!((&record["branch"], &record["repo"], &record["terminal"]), (&json!("two"), &json!("two"), &json!("tmux")));
+    assert_eq!(
+        (&record["branch"], &record["repo"], &record["terminal"]),
+        (&json!("two"), &json!("two"), &json!("tmux"))
+    );
 }
 
 #[test]
@@ -321,7 +388,10 @@ fn a_late_event_of_an_older_turn_changes_nothing() {
     agent.hook(&["claude", "Stop"], &of("p1")).silent();
     agent.hook(&["claude", "UserPromptSubmit"], &of("p2")).silent();
     let before = world.record();
-    assert_eq!((&before["turn"], &before["turn_id"], &before["prev_turn_id"]), (&json!(2), &json!("p2"), &json!("p1")));
+    assert_eq!(
+        (&before["turn"], &before["turn_id"], &before["prev_turn_id"]),
+        (&json!(2), &json!("p2"), &json!("p1"))
+    );
     let report = agent.strict(&["claude", "Stop"], &of("p1"));
     assert_eq!((&report["outcome"], &report["reason"]), (&json!("ignored"), &json!("late")));
     assert_eq!(world.record(), before);
@@ -330,7 +400,10 @@ fn a_late_event_of_an_older_turn_changes_nothing() {
 #[test]
 fn the_hook_does_nothing_where_it_is_told_to() {
     let world = World::new();
-    world.harness("claude").hook_with("env TONGS_AGENTS_IGNORE=1", &["claude", "SessionStart"], START).silent();
+    world
+        .harness("claude")
+        .hook_with("env TONGS_AGENTS_IGNORE=1", &["claude", "SessionStart"], START)
+        .silent();
     assert!(!world.state().exists());
 }
 
@@ -371,9 +444,20 @@ fn bad_payloads_and_command_lines_are_dropped_in_silence_with_the_old_record_int
         assert_eq!(fs::read(&world.record_files()[0]).unwrap(), before, "{:.80}", payload);
         assert_eq!(world.record_files().len(), 1, "{:.80}", payload);
     }
-    let binary = world.run("tongs-hook", &["claude", "Stop"], b"{\"session_id\":\"\xff\xfe\",\"cwd\":\"/tmp\"}");
+    let binary = world.run(
+        "tongs-hook",
+        &["claude", "Stop"],
+        b"{\"session_id\":\"\xff\xfe\",\"cwd\":\"/tmp\"}",
+    );
     binary.silent();
-    for args in [&["claude"][..], &[], &["nobody", "Stop"], &["claude", "WorktreeCreate"], &["claude", "../x"], &["", ""]] {
+    for args in [
+        &["claude"][..],
+        &[],
+        &["nobody", "Stop"],
+        &["claude", "WorktreeCreate"],
+        &["claude", "../x"],
+        &["", ""],
+    ] {
         agent.hook(args, &claude("s", "")).silent();
     }
     assert_eq!(world.record_files().len(), 1);
@@ -384,7 +468,14 @@ fn bad_payloads_and_command_lines_are_dropped_in_silence_with_the_old_record_int
         assert_eq!(words.len(), 5, "{line}");
         assert!(words[0].parse::<u64>().is_ok() && words[4].parse::<u64>().is_ok(), "{line}");
     }
-    for code in ["payload-empty", "payload-short", "payload-malformed", "payload-duplicate-key", "session-id", "harness-unknown"] {
+    for code in [
+        "payload-empty",
+        "payload-short",
+        "payload-malformed",
+        "payload-duplicate-key",
+        "session-id",
+        "harness-unknown",
+    ] {
         assert!(log.contains(code), "{code} is missing in {log}");
     }
 }
@@ -393,7 +484,9 @@ fn bad_payloads_and_command_lines_are_dropped_in_silence_with_the_old_record_int
 fn ids_that_look_like_paths_are_only_hashed() {
     let world = World::new();
     let mut agent = world.harness("claude");
-    for id in ["..", "/etc/passwd", "../../x", ".lock", "a/b", "x\\u0001y", "\\u202e", "Ä", "A\\u0308"] {
+    for id in
+        ["..", "/etc/passwd", "../../x", ".lock", "a/b", "x\\u0001y", "\\u202e", "Ä", "A\\u0308"]
+    {
         agent.hook(&["claude", "UserPromptSubmit"], &claude(id, "")).silent();
     }
     for name in world.files() {
@@ -408,7 +501,9 @@ fn a_payload_is_read_to_the_end_of_its_value_and_no_end_of_input_is_needed() {
     let world = World::new();
     let mut agent = world.harness("claude");
     // The writing end stays open: `sleep` holds it until the harness is ended.
-    let line = format!("{{ printf '%s' '{START}'; sleep 30; }} | {{ tongs-hook claude SessionStart; echo ended; kill 0; }}");
+    let line = format!(
+        "{{ printf '%s' '{START}'; sleep 30; }} | {{ tongs-hook claude SessionStart; echo ended; kill 0; }}"
+    );
     let began = Instant::now();
     let mut command = Command::new("sh");
     world.bare(&mut command);
@@ -424,7 +519,11 @@ fn a_payload_is_read_to_the_end_of_its_value_and_no_end_of_input_is_needed() {
 fn a_stdin_that_never_speaks_costs_one_second_and_nothing_else() {
     let world = World::new();
     let mut command = world.command("tongs-hook");
-    command.args(["claude", "Stop"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["claude", "Stop"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let input = child.stdin.take().unwrap();
     let status = child.wait().unwrap();
@@ -436,10 +535,15 @@ fn a_stdin_that_never_speaks_costs_one_second_and_nothing_else() {
 fn a_writer_of_a_large_payload_meets_no_broken_pipe() {
     let world = World::new();
     let mut command = world.command("tongs-hook");
-    command.args(["claude", "PostToolUse"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(["claude", "PostToolUse"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let big = claude("s", &format!(r#","tool_response":{{"out":"{}"}}"#, "y\\\"{[".repeat(1 << 20)));
+    let big =
+        claude("s", &format!(r#","tool_response":{{"out":"{}"}}"#, "y\\\"{[".repeat(1 << 20)));
     input.write_all(big.as_bytes()).unwrap();
     // The newline that comes late.
     input.write_all(b"\n").unwrap();
@@ -468,7 +572,10 @@ fn the_payload_may_be_the_last_argument() {
         let words: Vec<String> = args.iter().map(|a| format!("'{a}'")).collect();
         agent.shell(&format!("tongs-hook {} </dev/null", words.join(" "))).silent();
         let record = world.record();
-        assert_eq!((&record["status"], &record["detail"], &record["method"]), (&json!("idle"), &json!("Done."), &json!("hook-argv")));
+        assert_eq!(
+            (&record["status"], &record["detail"], &record["method"]),
+            (&json!("idle"), &json!("Done."), &json!("hook-argv"))
+        );
     }
 }
 
@@ -479,12 +586,19 @@ fn strict_says_what_became_of_an_event_and_exits_with_it() {
     let mut strict = |args: &[&str], payload: &str| {
         let ran = agent.hook(&[&["--strict"], args].concat(), payload);
         let report = ran.json();
-        (ran.code.unwrap(), report["outcome"].as_str().unwrap().to_string(), report["reason"].as_str().unwrap().to_string())
+        (
+            ran.code.unwrap(),
+            report["outcome"].as_str().unwrap().to_string(),
+            report["reason"].as_str().unwrap().to_string(),
+        )
     };
     let is = |code, outcome: &str, reason: &str| (code, outcome.to_string(), reason.to_string());
     assert_eq!(strict(&["claude", "SessionStart"], START), is(0, "written", ""));
     assert_eq!(strict(&["claude", "session-start"], START), is(0, "written", ""));
-    assert_eq!(strict(&["claude", "PreToolUse"], &claude("s1", r#","agent_id":"x","tool_name":"Bash""#)), is(0, "ignored", "subagent"));
+    assert_eq!(
+        strict(&["claude", "PreToolUse"], &claude("s1", r#","agent_id":"x","tool_name":"Bash""#)),
+        is(0, "ignored", "subagent")
+    );
     assert_eq!(strict(&["nobody", "Stop"], START), is(64, "dropped", "harness-unknown"));
     assert_eq!(strict(&["claude", "Nothing"], START), is(64, "dropped", "event-unknown"));
     assert_eq!(strict(&["claude", "Stop"], "{"), is(65, "dropped", "payload-short"));
@@ -505,14 +619,27 @@ fn a_normalised_event_says_its_status_and_its_order() {
     };
     agent.hook(&["pi", "fleet-event"], &event(5, "running")).silent();
     let record = world.record();
-    for (key, want) in [("instance_id", json!("i")), ("sequence", json!(5)), ("ts", json!(1_700_000_000)), ("last_event", json!("pi.x")), ("detail", json!("d")), ("status", json!("running"))] {
+    for (key, want) in [
+        ("instance_id", json!("i")),
+        ("sequence", json!(5)),
+        ("ts", json!(1_700_000_000)),
+        ("last_event", json!("pi.x")),
+        ("detail", json!("d")),
+        ("status", json!("running")),
+    ] {
         assert_eq!(record[key], want, "{key}");
     }
     assert_eq!(agent.strict(&["pi", "fleet-event"], &event(5, "idle"))["reason"], "sequence");
     assert_eq!(agent.strict(&["pi", "fleet-event"], &event(4, "idle"))["reason"], "sequence");
     assert_eq!(world.record(), record);
     assert_eq!(agent.strict(&["pi", "fleet-event"], &event(6, "waiting"))["status"], "waiting");
-    for bad in [event(7, "discovered"), event(7, "x"), event(7, "idle").replace("pi.x", "claude.x"), event(7, "idle").replace(":1,", ":2,"), event(7, "idle").replace(&format!("\"pid\":{pid}"), "\"pid\":\"1\"")] {
+    for bad in [
+        event(7, "discovered"),
+        event(7, "x"),
+        event(7, "idle").replace("pi.x", "claude.x"),
+        event(7, "idle").replace(":1,", ":2,"),
+        event(7, "idle").replace(&format!("\"pid\":{pid}"), "\"pid\":\"1\""),
+    ] {
         assert_eq!(agent.strict(&["pi", "fleet-event"], &bad)["reason"], "field", "{bad}");
     }
     let dead = event(7, "idle").replace(&format!("\"pid\":{pid}"), "\"pid\":4194304");
@@ -545,7 +672,10 @@ fn a_bad_environment_is_survived_in_silence() {
     ]
     .map(|(line, written)| (line.replace("<F", &format!("<'{file}'")), written))
     .to_vec();
-    cases.push((format!("mkdir gone && cd gone && rmdir ../gone; tongs-hook claude SessionStart <'{file}'"), true));
+    cases.push((
+        format!("mkdir gone && cd gone && rmdir ../gone; tongs-hook claude SessionStart <'{file}'"),
+        true,
+    ));
     for (line, written) in cases {
         let _ = fs::remove_dir_all(world.path("home/.local"));
         // An exit status of its own: the shell's is that of the hook.
@@ -564,7 +694,11 @@ fn signals_end_it_with_status_0() {
     for signal in ["HUP", "INT", "QUIT", "ABRT", "SEGV", "USR1", "TERM", "XCPU", "ALRM", "PIPE"] {
         let world = World::new();
         let mut command = world.command("tongs-hook");
-        command.args(["claude", "Stop"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["claude", "Stop"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // Blocked signals are inherited; the hook must take them all the same.
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -573,7 +707,10 @@ fn signals_end_it_with_status_0() {
         while !fs::read_to_string(&wchan).is_ok_and(|s| s.starts_with("0 0x0 ")) {
             std::thread::yield_now();
         }
-        let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        let kill = Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(kill.success());
         drop(input);
         assert_eq!(child.wait().unwrap().code(), Some(0), "{signal}");

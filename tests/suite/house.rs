@@ -90,7 +90,10 @@ fn layers_only_look_down() {
 #[test]
 fn an_arrow_upwards_would_be_noticed() {
     assert_eq!(wrong_arrows("record/x.rs", "use crate::cli::Shown;"), ["record/x.rs names cli"]);
-    assert_eq!(wrong_arrows("store/x.rs", "fn f() { crate::probe::pids(|_| {}) }"), ["store/x.rs names probe"]);
+    assert_eq!(
+        wrong_arrows("store/x.rs", "fn f() { crate::probe::pids(|_| {}) }"),
+        ["store/x.rs names probe"]
+    );
     assert!(wrong_arrows("store/x.rs", "// crate::probe\nuse crate::sys::fs;").is_empty());
 }
 
@@ -140,8 +143,33 @@ fn the_pure_layers_touch_nothing_and_the_record_never_allocates_while_checking()
                 assert!(!code.contains(word), "{file} says {word}");
             }
         }
-        if ["record/scan.rs", "record/check.rs", "record/sha256.rs", "record/id.rs", "harness/payload.rs", "harness/rules.rs", "store/lock.rs", "store/replace.rs", "store/write.rs", "applet/draft.rs", "applet/writer.rs", "applet/hook.rs", "applet/branch.rs"].contains(&file.as_str()) {
-            for word in ["Vec<", "Vec::", "String", "format!", "to_string()", "to_owned()", "collect()", "Box<"] {
+        if [
+            "record/scan.rs",
+            "record/check.rs",
+            "record/sha256.rs",
+            "record/id.rs",
+            "harness/payload.rs",
+            "harness/rules.rs",
+            "store/lock.rs",
+            "store/replace.rs",
+            "store/write.rs",
+            "applet/draft.rs",
+            "applet/writer.rs",
+            "applet/hook.rs",
+            "applet/branch.rs",
+        ]
+        .contains(&file.as_str())
+        {
+            for word in [
+                "Vec<",
+                "Vec::",
+                "String",
+                "format!",
+                "to_string()",
+                "to_owned()",
+                "collect()",
+                "Box<",
+            ] {
                 // `Box::default` of the scratch is the commands', not the hook's.
                 assert!(!code.contains(word), "{file} says {word}");
             }
@@ -152,7 +180,10 @@ fn the_pure_layers_touch_nothing_and_the_record_never_allocates_while_checking()
 #[test]
 fn no_applet_calls_another() {
     for (file, text) in sources() {
-        let Some(name) = file.strip_prefix("applet/agents/").and_then(|n| n.strip_suffix(".rs")) else { continue };
+        let Some(name) = file.strip_prefix("applet/agents/").and_then(|n| n.strip_suffix(".rs"))
+        else {
+            continue;
+        };
         if name == "mod" {
             continue;
         }
@@ -179,16 +210,31 @@ fn every_test_file_is_declared() {
     for entry in fs::read_dir(root().join("tests/suite")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let module = name.trim_end_matches(".rs");
-        assert!(module == "main" || main.contains(&format!("mod {module};")), "{name} is not declared");
+        assert!(
+            module == "main" || main.contains(&format!("mod {module};")),
+            "{name} is not declared"
+        );
     }
 }
 
 #[test]
 fn the_top_level_is_closed() {
     let known = [
-        "Cargo.toml", "Cargo.lock", "Makefile", "README.md", "LICENSE", ".gitignore", ".ci", ".git", "src",
-        "tests", "man", "packaging", // and what is built, which git does not see
-        "target", "build", "dist",
+        "Cargo.toml",
+        "Cargo.lock",
+        "Makefile",
+        "README.md",
+        "LICENSE",
+        ".gitignore",
+        ".ci",
+        ".git",
+        "src",
+        "tests",
+        "man",
+        "packaging", // and what is built, which git does not see
+        "target",
+        "build",
+        "dist",
     ];
     for entry in fs::read_dir(root()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -265,7 +311,9 @@ int main(void) {
         abi::CLOCK_BOOTTIME,
         abi::SIGALRM,
     ];
-    ours.extend(numbers.iter().chain(&abi::FATAL).chain(&[abi::SIGPIPE, abi::SIGXFSZ]).map(|n| *n as usize));
+    ours.extend(
+        numbers.iter().chain(&abi::FATAL).chain(&[abi::SIGPIPE, abi::SIGXFSZ]).map(|n| *n as usize),
+    );
     let ours: Vec<String> = ours.iter().map(usize::to_string).collect();
     assert_eq!(c.split_whitespace().collect::<Vec<_>>(), ours);
 }

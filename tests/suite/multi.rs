@@ -19,9 +19,13 @@ fn the_whole_last_component_of_argv_0_decides() {
     let world = World::new();
     for name in ["tongs-agents", "/usr/bin/tongs-agents", "./tongs-agents"] {
         let ran = as_name(&world, name, &["--version"]);
-        assert_eq!((ran.code, ran.out.starts_with("tongs-agents "), ran.err.as_str()), (Some(0), true, ""));
+        assert_eq!(
+            (ran.code, ran.out.starts_with("tongs-agents "), ran.err.as_str()),
+            (Some(0), true, "")
+        );
     }
-    for name in ["", "my-tongs-hook", "tongs-hook2", "tongs-", "hook", "TONGS-HOOK", "tongs-hook/"] {
+    for name in ["", "my-tongs-hook", "tongs-hook2", "tongs-", "hook", "TONGS-HOOK", "tongs-hook/"]
+    {
         let ran = as_name(&world, name, &["claude", "Stop"]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(64), ""), "{name:?}");
         assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
@@ -34,12 +38,19 @@ fn as_tongs_the_first_argument_decides() {
     let world = World::new();
     let ran = world.run("tongs", &["agents", "--version"], b"");
     assert_eq!((ran.code, ran.out.starts_with("tongs-agents ")), (Some(0), true));
-    let ran = world.run("tongs", &["hook", "--strict", "claude", "SessionStart"], br#"{"session_id":"s","cwd":"/tmp"}"#);
+    let ran = world.run(
+        "tongs",
+        &["hook", "--strict", "claude", "SessionStart"],
+        br#"{"session_id":"s","cwd":"/tmp"}"#,
+    );
     assert_eq!(ran.json()["outcome"], "written");
     let ran = world.run("tongs", &["tongs-hook"], b"");
     assert_eq!((ran.code, ran.out.as_str()), (Some(64), ""));
     let ran = world.run("tongs", &[], b"");
-    assert_eq!((ran.code, ran.err.as_str(), ran.out.starts_with("Usage: tongs ")), (Some(64), "", true));
+    assert_eq!(
+        (ran.code, ran.err.as_str(), ran.out.starts_with("Usage: tongs ")),
+        (Some(64), "", true)
+    );
     let list = world.run("tongs", &["--list"], b"").out;
     let names: Vec<&str> = list.lines().map(|l| l.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["tongs-agents", "tongs-hook"]);

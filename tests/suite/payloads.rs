@@ -31,7 +31,9 @@ fn field<'j>(json: &'j Value, path: &str) -> &'j Value {
 
 fn samples() -> Vec<Sample> {
     let index: Value = serde_json::from_slice(&bytes(format!("{FIXTURES}/index.json"))).unwrap();
-    let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_else(|| panic!("{key}: {entry}")).to_owned();
+    let text = |entry: &Value, key: &str| {
+        entry[key].as_str().unwrap_or_else(|| panic!("{key}: {entry}")).to_owned()
+    };
     let samples: Vec<Sample> = index["payloads"]
         .as_array()
         .unwrap()
@@ -44,7 +46,10 @@ fn samples() -> Vec<Sample> {
                 harness: text(entry, "harness"),
                 event: text(entry, "event"),
                 on_command_line: entry["transport"] == "argv-last",
-                session: field(&json, &text(entry, "session_id_field")).as_str().unwrap().to_owned(),
+                session: field(&json, &text(entry, "session_id_field"))
+                    .as_str()
+                    .unwrap()
+                    .to_owned(),
                 expect: text(entry, "expect_status"),
                 text: raw,
                 file,
@@ -58,7 +63,8 @@ fn samples() -> Vec<Sample> {
 
 impl Sample {
     fn turn(&self) -> &str {
-        let keys = if self.harness == "claude" { &["prompt_id"][..] } else { &["turn_id", "turn-id"] };
+        let keys =
+            if self.harness == "claude" { &["prompt_id"][..] } else { &["turn_id", "turn-id"] };
         keys.iter().find_map(|key| self.json[key].as_str()).unwrap_or("")
     }
 
@@ -109,7 +115,17 @@ fn private_texts(json: &Value) -> Vec<String> {
         }
     }
     let mut all = Vec::new();
-    for key in ["prompt", "tool_input", "tool_response", "delta", "content", "input-messages", "message", "compact_summary", "task_description"] {
+    for key in [
+        "prompt",
+        "tool_input",
+        "tool_response",
+        "delta",
+        "content",
+        "input-messages",
+        "message",
+        "compact_summary",
+        "task_description",
+    ] {
         leaves(&json[key], &mut all);
     }
     leaves(&json["event"]["prompt"], &mut all);
@@ -147,7 +163,10 @@ const MORE: [(&str, &str, &str); 25] = [
 ];
 
 fn stubs(world: &World) -> HashMap<String, Harness<'_>> {
-    ["claude", "codex", "pi"].into_iter().map(|name| (name.to_owned(), world.harness(name))).collect()
+    ["claude", "codex", "pi"]
+        .into_iter()
+        .map(|name| (name.to_owned(), world.harness(name)))
+        .collect()
 }
 
 fn stored(world: &World) -> Map<String, Value> {
@@ -186,7 +205,12 @@ fn every_sample_does_to_a_running_session_what_the_index_says() {
                 assert_eq!(record["status"], status, "{case}");
                 let untouched = matches!(sample.expect.as_str(), "ignore" | "none");
                 assert_eq!(after == *before, untouched, "{case}");
-                for (key, want) in [("harness_id", name), ("agent", name), ("session_id", &sample.session), ("pid", &stub.pid().to_string())] {
+                for (key, want) in [
+                    ("harness_id", name),
+                    ("agent", name),
+                    ("session_id", &sample.session),
+                    ("pid", &stub.pid().to_string()),
+                ] {
                     assert_eq!(record[key], want, "{case}");
                 }
                 for private in private_texts(&sample.json) {
@@ -214,7 +238,8 @@ fn every_sample_makes_a_record_of_its_own_or_none() {
         world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
         let stub = stubs.get_mut(&sample.harness).unwrap();
         sample.run(stub, &[&sample.event]).silent();
-        let ends = ["PostCompact", "SessionEnd", "session_shutdown"].contains(&sample.event.as_str());
+        let ends =
+            ["PostCompact", "SessionEnd", "session_shutdown"].contains(&sample.event.as_str());
         let want = match sample.expect.as_str() {
             _ if sample.file.ends_with("SessionStart-compact.json") => Some("running"),
             "keep" | "ignore" | "none" => None,
@@ -225,7 +250,12 @@ fn every_sample_makes_a_record_of_its_own_or_none() {
         assert_eq!(found.len(), usize::from(want.is_some()), "{}", sample.file);
         let Some(want) = want else { continue };
         let record = stored(&world);
-        assert_eq!((&record["status"], &record["session_id"]), (&json!(want), &json!(sample.session)), "{}: {record:?}", sample.file);
+        assert_eq!(
+            (&record["status"], &record["session_id"]),
+            (&json!(want), &json!(sample.session)),
+            "{}: {record:?}",
+            sample.file
+        );
         assert_eq!(record["arrival_sequence"], 1, "{}", sample.file);
     }
 }
@@ -235,13 +265,28 @@ fn samples_without_text_that_we_want_still_count() {
     let world = World::new();
     let mut stub = world.harness("claude");
     for (event, fields, status, detail) in [
-        ("Stop", json!({"last_assistant_message": null, "background_tasks": null}), "idle", "finished"),
-        ("Stop", json!({"last_assistant_message": {"a": [1]}, "background_tasks": "x"}), "idle", "finished"),
+        (
+            "Stop",
+            json!({"last_assistant_message": null, "background_tasks": null}),
+            "idle",
+            "finished",
+        ),
+        (
+            "Stop",
+            json!({"last_assistant_message": {"a": [1]}, "background_tasks": "x"}),
+            "idle",
+            "finished",
+        ),
         ("Stop", json!({"last_assistant_message": 7}), "idle", "finished"),
         ("StopFailure", json!({"error": {"type": "x"}}), "error", "turn failed (API error)"),
         ("PreToolUse", json!({"tool_name": null}), "running", "using tool"),
         ("PreToolUse", json!({"tool_name": ["Bash"], "prompt_id": 9}), "running", "using tool"),
-        ("PermissionRequest", json!({"tool_name": 1, "agent_id": null}), "waiting", "permission needed: tool"),
+        (
+            "PermissionRequest",
+            json!({"tool_name": 1, "agent_id": null}),
+            "waiting",
+            "permission needed: tool",
+        ),
         ("Notification", json!({"notification_type": null}), "running", "processing prompt"),
     ] {
         stub.hook(&["claude", "UserPromptSubmit"], r#"{"session_id":"s","cwd":"/tmp"}"#).silent();
@@ -249,7 +294,11 @@ fn samples_without_text_that_we_want_still_count() {
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         stub.hook(&["claude", event], &payload.to_string()).silent();
         let record = stored(&world);
-        assert_eq!((&record["status"], &record["detail"]), (&json!(status), &json!(detail)), "{event} {payload}");
+        assert_eq!(
+            (&record["status"], &record["detail"]),
+            (&json!(status), &json!(detail)),
+            "{event} {payload}"
+        );
     }
 }
 
@@ -263,7 +312,9 @@ fn row(id: &str) -> &'static Row {
 fn with_payload<T>(json: &str, give: impl FnOnce(&Payload<'_>) -> T) -> T {
     let mut room = Box::new(Room::new());
     let mut rest = json.as_bytes();
-    let payload = payload::read(&mut room, &mut |buffer| std::io::Read::read(&mut rest, buffer).unwrap()).unwrap();
+    let payload =
+        payload::read(&mut room, &mut |buffer| std::io::Read::read(&mut rest, buffer).unwrap())
+            .unwrap();
     give(&payload)
 }
 
@@ -299,7 +350,10 @@ fn the_nearest_agent_owns_the_event_whatever_the_command_line_says() {
     drop(world.harness("claude"));
     codex.hook(&["claude", "UserPromptSubmit"], r#"{"session_id":"s","cwd":"/tmp"}"#).silent();
     let record = stored(&world);
-    assert_eq!((&record["harness_id"], &record["pid"]), (&json!("codex"), &json!(codex.pid().to_string())));
+    assert_eq!(
+        (&record["harness_id"], &record["pid"]),
+        (&json!("codex"), &json!(codex.pid().to_string()))
+    );
     // claude in codex's shell is claude
     let inner = r#"claude --norc -c "echo '{\"session_id\":\"t\",\"cwd\":\"/tmp\"}' | tongs-hook codex UserPromptSubmit; true""#;
     codex.shell(inner).silent();
@@ -311,7 +365,11 @@ fn the_nearest_agent_owns_the_event_whatever_the_command_line_says() {
 /// A process: command name, program file, arguments with spaces for NULs.
 fn is(id: &str, comm: &str, exe: Option<&str>, args: Option<&str>) -> Option<bool> {
     let line = args.map(|a| if a.is_empty() { String::new() } else { a.replace(' ', "\0") + "\0" });
-    let image = Image { comm: comm.as_bytes(), exe: exe.map(str::as_bytes), cmdline: line.as_deref().map(str::as_bytes) };
+    let image = Image {
+        comm: comm.as_bytes(),
+        exe: exe.map(str::as_bytes),
+        cmdline: line.as_deref().map(str::as_bytes),
+    };
     belongs(row(id).looks(), &image)
 }
 
@@ -323,10 +381,20 @@ fn a_process_is_the_harness_that_its_names_or_its_script_say() {
         ("claude", "claude.exe", None, Some("x")),
         ("claude", "claude", None, None),
         // installed under its version, started by its name
-        ("claude", "2.1.206", Some("/home/u/.local/share/claude/versions/2.1.206"), Some("claude --resume s")),
+        (
+            "claude",
+            "2.1.206",
+            Some("/home/u/.local/share/claude/versions/2.1.206"),
+            Some("claude --resume s"),
+        ),
         ("claude", "x", Some("/usr/bin/claude"), Some("x")),
         ("claude", "x", None, Some("/usr/local/bin/claude -p hello")),
-        ("claude", "node", Some("/usr/bin/node"), Some("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js")),
+        (
+            "claude",
+            "node",
+            Some("/usr/bin/node"),
+            Some("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"),
+        ),
         ("claude", "node", Some("/usr/bin/node"), Some("node /usr/bin/claude --continue")),
         ("claude", "node", Some("/usr/bin/node"), Some("node bin/claude")),
         ("claude", "MainThread", Some("/usr/bin/node"), Some("node /usr/bin/claude")),
@@ -337,14 +405,24 @@ fn a_process_is_the_harness_that_its_names_or_its_script_say() {
         ("claude", "claude", Some("/opt/claude"), Some("claude -p mcp")),
         ("claude", "claude", Some("/opt/claude"), Some("claude -p daemon")),
         ("codex", "codex", Some("/opt/codex"), Some("codex resume s")),
-        ("codex", "node", Some("/usr/bin/node"), Some("node /usr/lib/node_modules/@openai/codex/bin/codex.js")),
+        (
+            "codex",
+            "node",
+            Some("/usr/bin/node"),
+            Some("node /usr/lib/node_modules/@openai/codex/bin/codex.js"),
+        ),
         ("codex", "python3.11", Some("/usr/bin/python3.11"), Some("python3.11 /x/bin/codex")),
         ("pi", "pi", Some("/usr/bin/pi"), Some("pi")),
         ("pi", "node", Some("/usr/bin/node"), Some("node /x/pi-coding-agent/dist/cli.js")),
         ("pi", "node", Some("/usr/bin/node"), Some("node /usr/bin/pi")),
     ] {
         for other in ROWS {
-            assert_eq!(is(other.id, comm, exe, args) == Some(true), other.id == id, "{} {comm} {exe:?} {args:?}", other.id);
+            assert_eq!(
+                is(other.id, comm, exe, args) == Some(true),
+                other.id == id,
+                "{} {comm} {exe:?} {args:?}",
+                other.id
+            );
         }
     }
 }
@@ -369,7 +447,12 @@ fn a_process_that_only_speaks_of_a_harness_is_none() {
         ("codex-linux-san", "/usr/bin/codex-linux-sandbox", "codex-linux-sandbox -- ls"),
     ] {
         for row in ROWS {
-            assert_eq!(is(row.id, comm, Some(exe), Some(args)), Some(false), "{} {comm} {args}", row.id);
+            assert_eq!(
+                is(row.id, comm, Some(exe), Some(args)),
+                Some(false),
+                "{} {comm} {args}",
+                row.id
+            );
         }
     }
     // Too little was seen to say no.
@@ -391,7 +474,11 @@ fn helpers_and_servers_hold_no_session() {
         ("codex", "codex exec-server"),
     ] {
         let name = args.split(' ').next().unwrap();
-        assert_eq!(is(id, name, Some(&format!("/usr/bin/{name}")), Some(args)), Some(false), "{args}");
+        assert_eq!(
+            is(id, name, Some(&format!("/usr/bin/{name}")), Some(args)),
+            Some(false),
+            "{args}"
+        );
         let script = format!("node /usr/bin/{args}");
         assert_eq!(is(id, "node", Some("/usr/bin/node"), Some(&script)), Some(false), "{script}");
         // The same words with something before them are a user's.
@@ -412,7 +499,12 @@ fn the_rows_say_each_thing_once() {
             assert!(row.event(event.native).is_some_and(|e| e.native == event.native));
             assert!(row.event(event.normal).is_some(), "{} {}", row.id, event.normal);
             let lower = |b: u8| b.is_ascii_lowercase() || b == b'-';
-            assert!(event.normal == event.native || event.normal.bytes().all(lower), "{} {}", row.id, event.normal);
+            assert!(
+                event.normal == event.native || event.normal.bytes().all(lower),
+                "{} {}",
+                row.id,
+                event.normal
+            );
         }
         let looks = row.looks();
         for text in looks.names {

@@ -54,7 +54,10 @@ fn is_number(token: &str) -> bool {
         Some((w, f)) => (w, Some(f)),
         None => (mantissa, None),
     };
-    digits(whole) && (whole == "0" || !whole.starts_with('0')) && fraction.is_none_or(digits) && exponent.is_none_or(digits)
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(digits)
 }
 
 /// The same JSON with every number that JSON's grammar allows written as 0:
@@ -70,7 +73,9 @@ fn without_numbers(json: &str) -> String {
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit() || c == '-') {
             out.push_str(&rest[..start]);
             let tail = &rest[start..];
-            let end = tail.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(tail.len());
+            let end = tail
+                .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
+                .unwrap_or(tail.len());
             out.push_str(if is_number(&tail[..end]) { "0" } else { &tail[..end] });
             rest = &tail[end..];
         }
@@ -122,7 +127,10 @@ fn is_acceptable(bytes: &[u8]) -> bool {
     let Ok(Value::Object(_)) = parsed else { return false };
     let keys = top_keys(&plain);
     let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
-    bytes.len() <= MAX_BYTES && depth(&plain) <= 16 && keys.len() <= 64 && distinct.len() == keys.len()
+    bytes.len() <= MAX_BYTES
+        && depth(&plain) <= 16
+        && keys.len() <= 64
+        && distinct.len() == keys.len()
 }
 
 /// Scans, and compares all that comes of it with the oracle.
@@ -138,12 +146,20 @@ fn agree(scan: &mut Scan, input: &[u8]) {
     let json = std::str::from_utf8(input).unwrap();
     let keys: Vec<String> = scan.fields().iter().map(|f| f.key(input).to_string()).collect();
     assert_eq!(keys, top_keys(json), "{}", shown());
-    let outside_is_compact = pieces(json).iter().step_by(2).all(|p| !p.contains([' ', '\t', '\n', '\r']));
+    let outside_is_compact =
+        pieces(json).iter().step_by(2).all(|p| !p.contains([' ', '\t', '\n', '\r']));
     let printable = json.bytes().all(|b| (b' '..=b'~').contains(&b));
     assert_eq!(scan.compact, outside_is_compact && printable, "{}", shown());
     for (field, key) in scan.fields().iter().zip(&keys) {
-        assert_eq!(field.known.map(Key::name), Key::ALL.iter().map(|k| k.name()).find(|n| n == key), "{key}");
-        assert_eq!(field.known.and_then(|k| scan.get(k)).map(|f| f.at()), field.known.map(|_| field.at()));
+        assert_eq!(
+            field.known.map(Key::name),
+            Key::ALL.iter().map(|k| k.name()).find(|n| n == key),
+            "{key}"
+        );
+        assert_eq!(
+            field.known.and_then(|k| scan.get(k)).map(|f| f.at()),
+            field.known.map(|_| field.at())
+        );
         let raw = std::str::from_utf8(field.value(input)).unwrap();
         let kind = match serde_json::from_str(&without_numbers(raw)).unwrap() {
             Value::Null => matches!(field.kind, Kind::Null),
@@ -151,7 +167,9 @@ fn agree(scan: &mut Scan, input: &[u8]) {
             Value::Bool(false) => matches!(field.kind, Kind::False),
             Value::Array(_) => matches!(field.kind, Kind::Array),
             Value::Object(_) => matches!(field.kind, Kind::Object),
-            Value::Number(_) if raw.bytes().all(|b| b.is_ascii_digit()) => matches!(field.kind, Kind::Integer),
+            Value::Number(_) if raw.bytes().all(|b| b.is_ascii_digit()) => {
+                matches!(field.kind, Kind::Integer)
+            }
             Value::Number(_) => matches!(field.kind, Kind::Number),
             Value::String(text) => {
                 let found = field.text(input).unwrap();
@@ -162,7 +180,12 @@ fn agree(scan: &mut Scan, input: &[u8]) {
         assert!(kind, "{:?} of {raw}", field.kind);
     }
     for key in Key::ALL {
-        assert_eq!(scan.get(*key).is_some(), keys.iter().any(|k| k == key.name()), "{}", key.name());
+        assert_eq!(
+            scan.get(*key).is_some(),
+            keys.iter().any(|k| k == key.name()),
+            "{}",
+            key.name()
+        );
     }
 }
 
@@ -172,7 +195,10 @@ struct Random(fastrand::Rng);
 
 impl Random {
     fn new(salt: u64) -> Random {
-        let seed = std::env::var("TONGS_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_130);
+        let seed = std::env::var("TONGS_TEST_SEED")
+            .ok()
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(20_261_130);
         Random(fastrand::Rng::with_seed(seed ^ salt))
     }
 
@@ -196,9 +222,31 @@ impl Random {
                 0 => out += self.one(&["\\\"", "\\\\", "\\/", "\\b", "\\f", "\\n", "\\r", "\\t"]),
                 1 => out += &format!("\\u{:04x}", self.0.u32(..0xd800)),
                 2 => out += &format!("\\uD83D\\uDE{:02X}", self.0.u32(..256)),
-                3 => out += self.one(&["é", "☃", "😀", "\u{7f}", "\u{202e}", "\u{feff}", "\u{2028}", "\u{e0041}"]),
+                3 => {
+                    out += self.one(&[
+                        "é",
+                        "☃",
+                        "😀",
+                        "\u{7f}",
+                        "\u{202e}",
+                        "\u{feff}",
+                        "\u{2028}",
+                        "\u{e0041}",
+                    ])
+                }
                 // seldom something that is not allowed
-                4 if self.chance(2) => out += self.one(&["\\x", "\\ud800", "\\udc00", "\\ud800\\u0041", "\\u12g4", "\n", "\u{1}", "\\ud800\\n"]),
+                4 if self.chance(2) => {
+                    out += self.one(&[
+                        "\\x",
+                        "\\ud800",
+                        "\\udc00",
+                        "\\ud800\\u0041",
+                        "\\u12g4",
+                        "\n",
+                        "\u{1}",
+                        "\\ud800\\n",
+                    ])
+                }
                 5 => out += self.one(&["{", "}", "[", "]", ",", ":", " ", "1", "-"]),
                 _ => out.push(self.0.alphanumeric()),
             }
@@ -208,9 +256,34 @@ impl Random {
 
     fn number(&mut self) -> String {
         match self.0.u32(..10) {
-            0 => self.one(&["0", "-0", "0.0", "-0.0e-0", "1e5", "1E+5", "1e999", "-1e999", "1e-999", "9223372036854775807"]).to_owned(),
-            1 => self.one(&["9223372036854775808", "-9223372036854775809", "18446744073709551616", "340282366920938463463374607431768211456"]).to_owned(),
-            2 if self.chance(5) => self.one(&["01", "-", "1.", ".5", "1e", "+1", "-01", "1e+", "0x1", "NaN", "Infinity", "1_0"]).to_owned(),
+            0 => self
+                .one(&[
+                    "0",
+                    "-0",
+                    "0.0",
+                    "-0.0e-0",
+                    "1e5",
+                    "1E+5",
+                    "1e999",
+                    "-1e999",
+                    "1e-999",
+                    "9223372036854775807",
+                ])
+                .to_owned(),
+            1 => self
+                .one(&[
+                    "9223372036854775808",
+                    "-9223372036854775809",
+                    "18446744073709551616",
+                    "340282366920938463463374607431768211456",
+                ])
+                .to_owned(),
+            2 if self.chance(5) => self
+                .one(&[
+                    "01", "-", "1.", ".5", "1e", "+1", "-01", "1e+", "0x1", "NaN", "Infinity",
+                    "1_0",
+                ])
+                .to_owned(),
             3 => format!("{}.{}", self.0.i32(..), self.0.u16(..)),
             4 => format!("{}e{}", self.0.i8(..), self.0.i8(..)),
             _ => self.0.i64(..).to_string(),
@@ -228,11 +301,23 @@ impl Random {
                 let is_object = n % 2 == 0;
                 let mut items = Vec::new();
                 for _ in 0..self.0.usize(..4) {
-                    let key = if is_object { format!("{}{}:{}", self.string(), self.space(), self.space()) } else { String::new() };
-                    items.push(format!("{}{key}{}{}", self.space(), self.value(level - 1), self.space()));
+                    let key = if is_object {
+                        format!("{}{}:{}", self.string(), self.space(), self.space())
+                    } else {
+                        String::new()
+                    };
+                    items.push(format!(
+                        "{}{key}{}{}",
+                        self.space(),
+                        self.value(level - 1),
+                        self.space()
+                    ));
                 }
                 let (open, close) = if is_object { ("{", "}") } else { ("[", "]") };
-                format!("{open}{}{close}", if items.is_empty() { self.space().to_owned() } else { items.join(",") })
+                format!(
+                    "{open}{}{close}",
+                    if items.is_empty() { self.space().to_owned() } else { items.join(",") }
+                )
             }
         }
     }
@@ -252,7 +337,12 @@ impl Random {
             if self.chance(20) {
                 // the same key in another spelling
                 let at = self.0.usize(..name.len());
-                return format!("\"{}\\u{:04x}{}\"", &name[..at], name.as_bytes()[at], &name[at + 1..]);
+                return format!(
+                    "\"{}\\u{:04x}{}\"",
+                    &name[..at],
+                    name.as_bytes()[at],
+                    &name[at + 1..]
+                );
             }
             return format!("\"{name}\"");
         }
@@ -264,8 +354,19 @@ impl Random {
         let mut members = Vec::new();
         for n in 0..self.0.usize(..most) {
             let key = if most == 70 { format!("\"k{n}\"") } else { self.key() };
-            let value = if self.chance(3) { let n = self.0.usize(12..18); self.nested(n) } else { self.value(3) };
-            members.push(format!("{}{key}{}:{}{value}{}", self.space(), self.space(), self.space(), self.space()));
+            let value = if self.chance(3) {
+                let n = self.0.usize(12..18);
+                self.nested(n)
+            } else {
+                self.value(3)
+            };
+            members.push(format!(
+                "{}{key}{}:{}{value}{}",
+                self.space(),
+                self.space(),
+                self.space(),
+                self.space()
+            ));
         }
         format!("{}{{{}}}{}", self.space(), members.join(","), self.space())
     }
@@ -275,7 +376,11 @@ impl Random {
         const TELLING: &[u8] = b"\"\\{}[]:,0-9eE.+utfn \n\0\x1f\x7f\x80\xc3\xff\xed\xa0";
         for _ in 0..self.0.usize(1..4) {
             let at = self.0.usize(..=bytes.len());
-            let byte = if self.chance(70) { TELLING[self.0.usize(..TELLING.len())] } else { self.0.u8(..) };
+            let byte = if self.chance(70) {
+                TELLING[self.0.usize(..TELLING.len())]
+            } else {
+                self.0.u8(..)
+            };
             match self.0.u32(..4) {
                 0 if at < bytes.len() => bytes[at] = byte,
                 1 => bytes.insert(at, byte),
@@ -309,12 +414,17 @@ fn the_scanner_accepts_what_an_independent_reading_accepts() {
 
 #[test]
 fn the_scanner_agrees_on_the_awkward_cases() {
-    let keys = |n: usize| format!("{{{}}}", (0..n).map(|n| format!("\"k{n}\":0")).collect::<Vec<_>>().join(","));
+    let keys = |n: usize| {
+        format!("{{{}}}", (0..n).map(|n| format!("\"k{n}\":0")).collect::<Vec<_>>().join(","))
+    };
     let known = |n: usize| {
-        let all = Key::ALL.iter().map(|k| k.name().to_owned()).chain((0..).map(|n| format!("k{n}")));
+        let all =
+            Key::ALL.iter().map(|k| k.name().to_owned()).chain((0..).map(|n| format!("k{n}")));
         format!("{{{}}}", all.take(n).map(|k| format!("\"{k}\":0")).collect::<Vec<_>>().join(","))
     };
-    let deep = |n: usize, open: &str, close: &str| format!("{{\"x\":{}0{}}}", open.repeat(n - 1), close.repeat(n - 1));
+    let deep = |n: usize, open: &str, close: &str| {
+        format!("{{\"x\":{}0{}}}", open.repeat(n - 1), close.repeat(n - 1))
+    };
     let long = |n: usize| format!("{{\"x\":\"{}\"}}", "y".repeat(n - 8));
     let mut scan = Scan::new();
     for (json, good) in [
@@ -406,7 +516,14 @@ fn the_scanner_agrees_on_the_awkward_cases() {
         }
         assert_eq!(scan.scan(json.as_bytes()).is_ok(), good, "{}", &json[..json.len().min(200)]);
     }
-    for bad in [&b"{\"a\":\"\xff\"}"[..], b"{\"a\":\"\xc3\"}", b"{\"a\":\"\xed\xa0\x80\"}", b"{\"a\":\"\xc0\x80\"}", b"{\"a\":\"\xf4\x90\x80\x80\"}", b"{}\x80"] {
+    for bad in [
+        &b"{\"a\":\"\xff\"}"[..],
+        b"{\"a\":\"\xc3\"}",
+        b"{\"a\":\"\xed\xa0\x80\"}",
+        b"{\"a\":\"\xc0\x80\"}",
+        b"{\"a\":\"\xf4\x90\x80\x80\"}",
+        b"{}\x80",
+    ] {
         agree(&mut scan, bad);
         assert_eq!(scan.scan(bad).map_err(|f| f.kind), Err(FaultKind::Utf8));
     }
@@ -484,9 +601,18 @@ impl Made {
 
     /// The base of a schema 0 record.
     fn legacy() -> Made {
-        Made([("agent", "\"claude\""), ("session_id", "\"s\""), ("cwd", "\"/tmp\""), ("pid", "\"1\""), ("status", "\"running\""), ("ts", "1000")]
+        Made(
+            [
+                ("agent", "\"claude\""),
+                ("session_id", "\"s\""),
+                ("cwd", "\"/tmp\""),
+                ("pid", "\"1\""),
+                ("status", "\"running\""),
+                ("ts", "1000"),
+            ]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .to_vec())
+            .to_vec(),
+        )
     }
 
     fn with(mut self, key: &str, raw: &str) -> Made {
@@ -509,7 +635,8 @@ impl Made {
 
     /// The digest that belongs to the ids.
     fn digest(&self) -> [u8; 64] {
-        let [harness, session, instance] = ["harness_id", "session_id", "instance_id"].map(|k| self.text(k));
+        let [harness, session, instance] =
+            ["harness_id", "session_id", "instance_id"].map(|k| self.text(k));
         id::canonical(Part::Plain(&harness), Part::Plain(&session), Part::Plain(&instance))
     }
 
@@ -534,7 +661,12 @@ impl Made {
     #[track_caller]
     fn good(&self) {
         for door in [Door::Read, WRITE] {
-            assert!(self.check(door).is_ok(), "{:?}: {}", self.check(door), String::from_utf8_lossy(&self.bytes()));
+            assert!(
+                self.check(door).is_ok(),
+                "{:?}: {}",
+                self.check(door),
+                String::from_utf8_lossy(&self.bytes())
+            );
         }
     }
 
@@ -548,7 +680,13 @@ impl Made {
     /// Schema 0, which is only read.
     #[track_caller]
     fn old(&self, good: bool) {
-        assert_eq!(self.check(Door::Read).is_ok(), good, "{:?}: {}", self.check(Door::Read), String::from_utf8_lossy(&self.bytes()));
+        assert_eq!(
+            self.check(Door::Read).is_ok(),
+            good,
+            "{:?}: {}",
+            self.check(Door::Read),
+            String::from_utf8_lossy(&self.bytes())
+        );
         assert_eq!(self.check(WRITE), Err(FaultKind::Schema));
     }
 }
@@ -576,7 +714,8 @@ const LIMITS: [(&str, Key, usize); 14] = [
 
 /// Texts of `n` bytes: plain, of long characters, escaped in every way.
 fn texts_of(n: usize) -> Vec<String> {
-    let fill = |unit: &str, size: usize| format!("\"{}{}\"", unit.repeat(n / size), "x".repeat(n % size));
+    let fill =
+        |unit: &str, size: usize| format!("\"{}{}\"", unit.repeat(n / size), "x".repeat(n % size));
     vec![
         fill("x", 1),
         fill("é", 2),
@@ -596,7 +735,11 @@ fn every_text_may_have_its_limit_in_bytes_and_no_more() {
     Made::base().good();
     for (name, key, limit) in LIMITS {
         // The canonical id of an impossible harness would itself be too long.
-        let base = if key == Key::HarnessId { Made::base().with("canonical_id", "\"x\"") } else { Made::base() };
+        let base = if key == Key::HarnessId {
+            Made::base().with("canonical_id", "\"x\"")
+        } else {
+            Made::base()
+        };
         for raw in texts_of(limit + 1) {
             base.clone().with(name, &raw).bad(FaultKind::Invalid(key));
         }
@@ -618,7 +761,24 @@ fn what_must_be_there_is_missed_and_what_may_be_left_out_is_not() {
         Made::base().without(key.name()).bad(FaultKind::Missing(key));
         Made::base().with(key.name(), "\"\"").bad(FaultKind::Invalid(key));
     }
-    for key in ["record_kind", "repo", "cwd", "process_start", "process_identity", "status", "detail", "tool", "ts", "started", "source", "last_event", "terminal", "terminal_env", "focus_target", "arrival_sequence"] {
+    for key in [
+        "record_kind",
+        "repo",
+        "cwd",
+        "process_start",
+        "process_identity",
+        "status",
+        "detail",
+        "tool",
+        "ts",
+        "started",
+        "source",
+        "last_event",
+        "terminal",
+        "terminal_env",
+        "focus_target",
+        "arrival_sequence",
+    ] {
         Made::base().without(key).good();
     }
     assert_eq!(Made::base().without("status").check(Door::Read), Ok(Some(Status::Discovered)));
@@ -629,7 +789,9 @@ fn what_must_be_there_is_missed_and_what_may_be_left_out_is_not() {
 
 #[test]
 fn the_schema_is_1_and_for_reading_0() {
-    for raw in ["2", "-1", "1.0", "1e0", "true", "\"1\"", "null", "[]", "99999999999999999999", "-0"] {
+    for raw in
+        ["2", "-1", "1.0", "1e0", "true", "\"1\"", "null", "[]", "99999999999999999999", "-0"]
+    {
         Made::base().with("schema_version", raw).bad(FaultKind::Schema);
     }
     Made::base().with("schema_version", "0").old(true);
@@ -638,7 +800,9 @@ fn the_schema_is_1_and_for_reading_0() {
 
 #[test]
 fn statuses_are_the_seven() {
-    for status in ["started", "running", "idle", "waiting", "error", "ended", "discovered", "\\u0069dle"] {
+    for status in
+        ["started", "running", "idle", "waiting", "error", "ended", "discovered", "\\u0069dle"]
+    {
         Made::base().with("status", &format!("\"{status}\"")).good();
     }
     for raw in ["\"\"", "\"Running\"", "\"running \"", "\"busy\"", "\"run\\u0000\"", "1", "null"] {
@@ -648,12 +812,42 @@ fn statuses_are_the_seven() {
 
 #[test]
 fn a_pid_is_a_decimal_number_above_zero() {
-    for raw in ["\"1\"", "1", "4194304", "\"4194304\"", "\"007\"", "18446744073709551616", &"9".repeat(32), &format!("\"{}\"", "9".repeat(32))] {
+    for raw in [
+        "\"1\"",
+        "1",
+        "4194304",
+        "\"4194304\"",
+        "\"007\"",
+        "18446744073709551616",
+        &"9".repeat(32),
+        &format!("\"{}\"", "9".repeat(32)),
+    ] {
         Made::base().with("pid", raw).good();
     }
     for raw in [
-        "0", "\"0\"", "\"000\"", "-1", "\"-1\"", "\"+1\"", "\" 1\"", "\"1 \"", "1.0", "1e3", "\"1e3\"", "\"0x1\"", "true", "null", "[]", "{}",
-        "\"one\"", "\"\u{661}\"", "\"1\u{662}\"", "\"1\\u0000\"", &"9".repeat(33), &format!("\"{}\"", "9".repeat(33)), &format!("\"{}1\"", "0".repeat(32)),
+        "0",
+        "\"0\"",
+        "\"000\"",
+        "-1",
+        "\"-1\"",
+        "\"+1\"",
+        "\" 1\"",
+        "\"1 \"",
+        "1.0",
+        "1e3",
+        "\"1e3\"",
+        "\"0x1\"",
+        "true",
+        "null",
+        "[]",
+        "{}",
+        "\"one\"",
+        "\"\u{661}\"",
+        "\"1\u{662}\"",
+        "\"1\\u0000\"",
+        &"9".repeat(33),
+        &format!("\"{}\"", "9".repeat(33)),
+        &format!("\"{}1\"", "0".repeat(32)),
     ] {
         Made::base().with("pid", raw).bad(FaultKind::Invalid(Key::Pid));
     }
@@ -667,7 +861,10 @@ fn a_record_has_a_process_or_is_unresolved() {
     Made::unresolved().with("process_identity", "\"\"").good();
     Made::base().with("process_identity", "\"\"").good();
     // identified needs a pid
-    for made in [Made::base().with("pid", "\"\""), Made::base().with("pid", "\"\"").without("process_identity")] {
+    for made in [
+        Made::base().with("pid", "\"\""),
+        Made::base().with("pid", "\"\"").without("process_identity"),
+    ] {
         made.bad(FaultKind::Invalid(Key::Pid));
     }
     Made::unresolved().with("process_identity", "\"identified\"").bad(FaultKind::Invalid(Key::Pid));
@@ -683,7 +880,9 @@ fn a_record_has_a_process_or_is_unresolved() {
     }
     // A process may call its instance what it likes.
     Made::base().with("instance_id", "\"unresolved\"").good();
-    for raw in ["\"Identified\"", "\"yes\"", "1", "null", "\"identified \"", "\"identified-identified\""] {
+    for raw in
+        ["\"Identified\"", "\"yes\"", "1", "null", "\"identified \"", "\"identified-identified\""]
+    {
         Made::base().with("process_identity", raw).bad(FaultKind::Invalid(Key::ProcessIdentity));
     }
 }
@@ -697,7 +896,11 @@ fn harness_and_agent_are_one_registered_name() {
     Made::base().with("harness_id", "\"cl\\u0061ude\"").good();
     Made::base().with("agent", "\"\\u0063laude\"").good();
     for raw in ["\"Claude\"", "\"claude \"", "\"nobody\"", "\"claude\\u0000\"", "1"] {
-        Made::base().with("canonical_id", "\"x\"").with("harness_id", raw).with("agent", raw).bad(FaultKind::Invalid(Key::HarnessId));
+        Made::base()
+            .with("canonical_id", "\"x\"")
+            .with("harness_id", raw)
+            .with("agent", raw)
+            .bad(FaultKind::Invalid(Key::HarnessId));
     }
     for raw in ["\"codex\"", "\"Claude\"", "\"claud\"", "1", "null"] {
         Made::base().with("agent", raw).bad(FaultKind::Invalid(Key::Agent));
@@ -706,12 +909,33 @@ fn harness_and_agent_are_one_registered_name() {
 
 #[test]
 fn whole_numbers_are_within_63_bits_and_not_negative() {
-    for (name, key, least) in [("ts", Key::Ts, 0), ("started", Key::Started, 0), ("sequence", Key::Sequence, 0), ("arrival_sequence", Key::ArrivalSequence, 1)] {
+    for (name, key, least) in [
+        ("ts", Key::Ts, 0),
+        ("started", Key::Started, 0),
+        ("sequence", Key::Sequence, 0),
+        ("arrival_sequence", Key::ArrivalSequence, 1),
+    ] {
         let big = if key == Key::Ts { "2300" } else { "9223372036854775807" };
         for raw in [&*least.to_string(), "1", big, "null"] {
             Made::base().with(name, raw).good();
         }
-        for raw in ["-1", "-0", "-9223372036854775808", "1.0", "1e3", "1.5", "true", "false", "\"1\"", "\"\"", "[]", "{}", "9223372036854775808", "18446744073709551616", &"9".repeat(400)] {
+        for raw in [
+            "-1",
+            "-0",
+            "-9223372036854775808",
+            "1.0",
+            "1e3",
+            "1.5",
+            "true",
+            "false",
+            "\"1\"",
+            "\"\"",
+            "[]",
+            "{}",
+            "9223372036854775808",
+            "18446744073709551616",
+            &"9".repeat(400),
+        ] {
             Made::base().with(name, raw).bad(FaultKind::Invalid(key));
         }
     }
@@ -737,12 +961,32 @@ fn a_time_in_the_future_is_read_and_within_five_minutes_written() {
 #[test]
 fn terminal_env_is_bounded() {
     let env = |items: &[(String, String)]| {
-        format!("{{{}}}", items.iter().map(|(k, v)| format!("{k}:{v}")).collect::<Vec<_>>().join(","))
+        format!(
+            "{{{}}}",
+            items.iter().map(|(k, v)| format!("{k}:{v}")).collect::<Vec<_>>().join(",")
+        )
     };
-    let many = |n: usize| env(&(0..n).map(|n| (format!("\"K{n}\""), "\"v\"".to_owned())).collect::<Vec<_>>());
+    let many = |n: usize| {
+        env(&(0..n).map(|n| (format!("\"K{n}\""), "\"v\"".to_owned())).collect::<Vec<_>>())
+    };
     let one = |k: &str, v: &str| env(&[(k.to_owned(), v.to_owned())]);
-    let mut good = vec!["{}".to_owned(), " { } ".to_owned(), many(32), one("\"K\"", "\"\""), "{ \"A\" : \"b\" , \"C\":\"\" }".to_owned()];
-    let mut bad = vec![many(33), one("\"\"", "\"v\""), one("\"K\\u0000\"", "\"v\""), one("\"K\"", "\"v\\u0000\""), "[]".into(), "null".into(), "\"\"".into(), "0".into()];
+    let mut good = vec![
+        "{}".to_owned(),
+        " { } ".to_owned(),
+        many(32),
+        one("\"K\"", "\"\""),
+        "{ \"A\" : \"b\" , \"C\":\"\" }".to_owned(),
+    ];
+    let mut bad = vec![
+        many(33),
+        one("\"\"", "\"v\""),
+        one("\"K\\u0000\"", "\"v\""),
+        one("\"K\"", "\"v\\u0000\""),
+        "[]".into(),
+        "null".into(),
+        "\"\"".into(),
+        "0".into(),
+    ];
     for wrong in ["1", "null", "true", "[]", "{}"] {
         bad.push(one("\"K\"", wrong));
     }
@@ -753,7 +997,9 @@ fn terminal_env_is_bounded() {
         bad.push(one(&k, "\"v\""));
         bad.push(one("\"K\"", &v));
     }
-    let target = |env: &str| format!("{{\"kind\":\"terminal\",\"terminal\":\"tmux\",\"terminal_env\":{env}}}");
+    let target = |env: &str| {
+        format!("{{\"kind\":\"terminal\",\"terminal\":\"tmux\",\"terminal_env\":{env}}}")
+    };
     for env in good {
         Made::base().with("terminal_env", &env).with("focus_target", &target(&env)).good();
     }
@@ -766,13 +1012,48 @@ fn terminal_env_is_bounded() {
 #[test]
 fn a_focus_target_is_a_terminal_a_desktop_or_none() {
     let good = |raw: &str| Made::base().with("focus_target", raw).good();
-    let bad = |raw: &str| Made::base().with("focus_target", raw).bad(FaultKind::Invalid(Key::FocusTarget));
-    for raw in ["{}", "[]", "null", "[ ]", "[\n\t]", "false", "0", "\"\"", "{\"kind\":\"unavailable\"}", "{\"kind\":\"desktop\",\"desktop_target\":\"x\"}", "{\"kind\":\"t\\u0065rminal\"}", "{\"odd\":{\"a\":[1]}}"] {
+    let bad = |raw: &str| {
+        Made::base().with("focus_target", raw).bad(FaultKind::Invalid(Key::FocusTarget))
+    };
+    for raw in [
+        "{}",
+        "[]",
+        "null",
+        "[ ]",
+        "[\n\t]",
+        "false",
+        "0",
+        "\"\"",
+        "{\"kind\":\"unavailable\"}",
+        "{\"kind\":\"desktop\",\"desktop_target\":\"x\"}",
+        "{\"kind\":\"t\\u0065rminal\"}",
+        "{\"odd\":{\"a\":[1]}}",
+    ] {
         good(raw);
     }
     for raw in [
-        "1", "-0", "0.0", "true", "\"terminal\"", "[1]", "[null]", "[[]]", "[ [ ] ]", "[[],[]]", "[[[]]]", "[{}]", "[\"\"]", "{\"kind\":\"\"}", "{\"kind\":\"window\"}", "{\"kind\":1}", "{\"kind\":null}",
-        "{\"terminal\":1}", "{\"terminal\":\"a\\u0000\"}", "{\"desktop_target\":[]}", "{\"terminal_env\":[]}", "{\"kind\":\"terminal\",\"kind\":\"window\"}",
+        "1",
+        "-0",
+        "0.0",
+        "true",
+        "\"terminal\"",
+        "[1]",
+        "[null]",
+        "[[]]",
+        "[ [ ] ]",
+        "[[],[]]",
+        "[[[]]]",
+        "[{}]",
+        "[\"\"]",
+        "{\"kind\":\"\"}",
+        "{\"kind\":\"window\"}",
+        "{\"kind\":1}",
+        "{\"kind\":null}",
+        "{\"terminal\":1}",
+        "{\"terminal\":\"a\\u0000\"}",
+        "{\"desktop_target\":[]}",
+        "{\"terminal_env\":[]}",
+        "{\"kind\":\"terminal\",\"kind\":\"window\"}",
     ] {
         bad(raw);
     }
@@ -793,7 +1074,8 @@ fn a_focus_target_is_a_terminal_a_desktop_or_none() {
 fn a_canonical_id_that_is_not_the_ids_own_is_forged() {
     let hex = String::from_utf8(Made::base().digest().to_vec()).unwrap();
     Made::base().with("canonical_id", &format!("\"fleet:v1:claude:{hex}\"")).good();
-    let other = String::from_utf8(Made::base().with("session_id", "\"t\"").digest().to_vec()).unwrap();
+    let other =
+        String::from_utf8(Made::base().with("session_id", "\"t\"").digest().to_vec()).unwrap();
     for canonical in [
         format!("fleet:v1:claude:{other}"),
         format!("fleet:v1:codex:{hex}"),
@@ -812,11 +1094,17 @@ fn a_canonical_id_that_is_not_the_ids_own_is_forged() {
     }
     // Each of the three ids counts.
     let canonical = format!("\"fleet:v1:claude:{hex}\"");
-    for (key, raw) in [("session_id", "\"S\""), ("session_id", "\"s \""), ("instance_id", "\"1:3\"")] {
+    for (key, raw) in
+        [("session_id", "\"S\""), ("session_id", "\"s \""), ("instance_id", "\"1:3\"")]
+    {
         Made::base().with("canonical_id", &canonical).with(key, raw).bad(FaultKind::Forged);
     }
     // Another spelling of the same ids is the same.
-    Made::base().with("canonical_id", &canonical).with("session_id", "\"\\u0073\"").with("instance_id", "\"1\\u003a2\"").good();
+    Made::base()
+        .with("canonical_id", &canonical)
+        .with("session_id", "\"\\u0073\"")
+        .with("instance_id", "\"1\\u003a2\"")
+        .good();
 }
 
 #[test]
@@ -829,7 +1117,11 @@ fn schema_0_has_the_bounds_and_few_of_the_rules() {
     Made::legacy().with("status", "\"thinking\"").old(true);
     assert_eq!(Made::legacy().with("status", "\"thinking\"").check(Door::Read), Ok(None));
     // What has no meaning yet is not compared with anything.
-    Made::legacy().with("canonical_id", "\"x\"").with("instance_id", "\"unresolved\"").with("focus_target", "{\"kind\":\"x\"}").old(true);
+    Made::legacy()
+        .with("canonical_id", "\"x\"")
+        .with("instance_id", "\"unresolved\"")
+        .with("focus_target", "{\"kind\":\"x\"}")
+        .old(true);
     Made::legacy().with("process_identity", "\"other\"").old(true);
     Made::legacy().without("session_id").old(false);
     Made::legacy().with("session_id", "\"\"").old(false);
@@ -837,11 +1129,26 @@ fn schema_0_has_the_bounds_and_few_of_the_rules() {
     Made::legacy().with("pid", "\"x\"").old(false);
     Made::legacy().with("ts", "-1").old(false);
     Made::legacy().with("terminal_env", "[]").old(false);
-    for (name, limit) in [("session_id", 512), ("agent", 64), ("cwd", 4096), ("repo", 512), ("detail", 512), ("tool", 256), ("terminal", 64), ("last_event", 512), ("source", 32), ("record_kind", 32)] {
+    for (name, limit) in [
+        ("session_id", 512),
+        ("agent", 64),
+        ("cwd", 4096),
+        ("repo", 512),
+        ("detail", 512),
+        ("tool", 256),
+        ("terminal", 64),
+        ("last_event", 512),
+        ("source", 32),
+        ("record_kind", 32),
+    ] {
         texts_of(limit).iter().for_each(|t| Made::legacy().with(name, t).old(true));
         texts_of(limit + 1).iter().for_each(|t| Made::legacy().with(name, t).old(false));
     }
-    let bytes = Made::legacy().without("agent").with("instance_id", "\"1:2\"").with("sequence", "4").bytes();
+    let bytes = Made::legacy()
+        .without("agent")
+        .with("instance_id", "\"1:2\"")
+        .with("sequence", "4")
+        .bytes();
     let mut scan = Scan::new();
     scan.scan(&bytes).unwrap();
     let record = check::check(&bytes, &scan, Door::Read, is_known).unwrap();
@@ -852,7 +1159,16 @@ fn schema_0_has_the_bounds_and_few_of_the_rules() {
 #[test]
 fn no_prefix_and_no_changed_byte_brings_the_check_down() {
     // Short, for every byte of it gets every value.
-    let optional = ["record_kind", "repo", "tool", "started", "source", "last_event", "terminal", "arrival_sequence"];
+    let optional = [
+        "record_kind",
+        "repo",
+        "tool",
+        "started",
+        "source",
+        "last_event",
+        "terminal",
+        "arrival_sequence",
+    ];
     let short = optional.into_iter().fold(Made::base(), Made::without);
     let bytes = short
         .with("detail", "\"a\\u00e9\\ud83d\\ude00☃\"")
@@ -892,7 +1208,13 @@ fn random_objects_never_bring_the_check_down() {
     let mut scan = Scan::new();
     let (mut good, mut seen) = (0, 0);
     for _ in 0..6000 {
-        let mut made = if random.chance(20) { Made::legacy() } else if random.chance(30) { Made::unresolved() } else { Made::base() };
+        let mut made = if random.chance(20) {
+            Made::legacy()
+        } else if random.chance(30) {
+            Made::unresolved()
+        } else {
+            Made::base()
+        };
         for _ in 0..random.0.usize(..4) {
             let key = Key::ALL[random.0.usize(..Key::ALL.len())];
             let value = random.value(2);
@@ -920,7 +1242,8 @@ fn random_objects_never_bring_the_check_down() {
 fn put(bytes: &[u8], now: u64) -> String {
     let mut scan = Scan::new();
     scan.scan(bytes).unwrap_or_else(|f| panic!("{f}: {}", String::from_utf8_lossy(bytes)));
-    let record = check::check(bytes, &scan, Door::Read, is_known).unwrap_or_else(|f| panic!("{f}: {}", String::from_utf8_lossy(bytes)));
+    let record = check::check(bytes, &scan, Door::Read, is_known)
+        .unwrap_or_else(|f| panic!("{f}: {}", String::from_utf8_lossy(bytes)));
     put_checked(&record, now)
 }
 
@@ -944,11 +1267,29 @@ fn shown(bytes: &[u8], now: u64) -> BTreeMap<String, Value> {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
 }
 
-const DERIVED: [&str; 6] = ["short_id", "age_seconds", "needs_attention", "seen", "quiet", "unverified"];
-const LATER_THAN_SCHEMA_0: [&str; 7] =
-    ["arrival_sequence", "canonical_id", "focus_target", "instance_id", "process_identity", "process_start", "sequence"];
+const DERIVED: [&str; 6] =
+    ["short_id", "age_seconds", "needs_attention", "seen", "quiet", "unverified"];
+const LATER_THAN_SCHEMA_0: [&str; 7] = [
+    "arrival_sequence",
+    "canonical_id",
+    "focus_target",
+    "instance_id",
+    "process_identity",
+    "process_start",
+    "sequence",
+];
 const NUMBERS: [&str; 11] = [
-    "schema_version", "ts", "started", "sequence", "arrival_sequence", "ts_ms", "boot_ms", "mono_ms", "turn", "waiting_since", "background",
+    "schema_version",
+    "ts",
+    "started",
+    "sequence",
+    "arrival_sequence",
+    "ts_ms",
+    "boot_ms",
+    "mono_ms",
+    "turn",
+    "waiting_since",
+    "background",
 ];
 
 /// What a reader should show of a stored record, by the format's own words.
@@ -964,7 +1305,9 @@ fn expected(bytes: &[u8], now: u64) -> BTreeMap<String, Value> {
             key if NUMBERS.contains(&key) => value.is_u64(),
             _ => value.is_string(),
         };
-        !DERIVED.contains(&key.as_str()) && (!legacy || !LATER_THAN_SCHEMA_0.contains(&key.as_str())) && (!known || shape)
+        !DERIVED.contains(&key.as_str())
+            && (!legacy || !LATER_THAN_SCHEMA_0.contains(&key.as_str()))
+            && (!known || shape)
     });
     let harness = text(if legacy { "agent" } else { "harness_id" }).unwrap_or("claude".into());
     let pid = match stored.get("pid") {
@@ -975,9 +1318,14 @@ fn expected(bytes: &[u8], now: u64) -> BTreeMap<String, Value> {
     let status = text("status").unwrap_or("discovered".into());
     let ts = stored.get("ts").and_then(Value::as_u64).unwrap_or(0);
     let age = now.saturating_sub(ts);
-    let digest = text("canonical_id").filter(|_| !legacy).map(|c| c.rsplit(':').next().unwrap()[..12].to_owned());
+    let digest = text("canonical_id")
+        .filter(|_| !legacy)
+        .map(|c| c.rsplit(':').next().unwrap()[..12].to_owned());
     if !legacy {
-        want.insert("process_identity".into(), json!(if pid.is_empty() { "unresolved" } else { "identified" }));
+        want.insert(
+            "process_identity".into(),
+            json!(if pid.is_empty() { "unresolved" } else { "identified" }),
+        );
     }
     for (key, value) in [
         ("harness_id", json!(harness)),
@@ -1004,9 +1352,14 @@ fn a_compact_ascii_record_is_copied_and_the_derived_fields_follow() {
     for made in [
         Made::base(),
         Made::unresolved(),
-        Made::base().with("title", "\"\\u001b[31m \\u202e\\ud83d\\ude00\\u007f\"").with("odd", "[1e999,{\"a\":\"\\u0000\"}]"),
+        Made::base()
+            .with("title", "\"\\u001b[31m \\u202e\\ud83d\\ude00\\u007f\"")
+            .with("odd", "[1e999,{\"a\":\"\\u0000\"}]"),
         Made::base().with("pid", "\"0012\""),
-        Made::base().with("launch_id", "\"l\"").with("profile_id", "\"p\"").with("pid_ns", "\"78\""),
+        Made::base()
+            .with("launch_id", "\"l\"")
+            .with("profile_id", "\"p\"")
+            .with("pid_ns", "\"78\""),
     ] {
         let bytes = made.bytes();
         let out = put(&bytes, 1121);
@@ -1025,7 +1378,8 @@ fn any_other_record_is_written_anew_with_the_same_values() {
         Made::base().with("cwd", "\"/home/é\""),
         Made::base().with("title", &format!("\"{hidden}\"")),
         Made::base().with("terminal_env", &format!("{{\"A\u{200b}\":\"{hidden}\"}}")),
-        Made::base().with(&format!("key{hidden}"), &format!("[{{\"{hidden}\":\"{hidden}\\\\\\\"\"}}]")),
+        Made::base()
+            .with(&format!("key{hidden}"), &format!("[{{\"{hidden}\":\"{hidden}\\\\\\\"\"}}]")),
         Made::base().with("odd", " [ 1 , { \"a b\" : \" c \" } ] "),
         Made::base().with("session_id", "\"s\u{e9}\u{2603}\\\"\\\\/\u{7f}\\u0001\""),
         Made::base().with("pid", "42"),
@@ -1036,26 +1390,54 @@ fn any_other_record_is_written_anew_with_the_same_values() {
         Made::base().with("process_identity", "\"\""),
         Made::unresolved().without("process_identity").without("pid"),
         Made::base().with("focus_target", "[]"),
-        Made::base().with("turn", "\"7\"").with("title", "7").with("branch", "[\"main\"]").with("waiting_tool", "null").with("boot_ms", "1.5"),
-        Made::base().with("turn", "-7").with("background", "-0").with("boot_ms", "-1").with("waiting_since", "-9223372036854775808").with("mono_ms", "0"),
+        Made::base()
+            .with("turn", "\"7\"")
+            .with("title", "7")
+            .with("branch", "[\"main\"]")
+            .with("waiting_tool", "null")
+            .with("boot_ms", "1.5"),
+        Made::base()
+            .with("turn", "-7")
+            .with("background", "-0")
+            .with("boot_ms", "-1")
+            .with("waiting_since", "-9223372036854775808")
+            .with("mono_ms", "0"),
         Made::base().with("launch_id", "7").with("profile_id", "{}"),
         Made::base().with("waiting_from", "3").with("waiting_agent", "\"\""),
         Made::base().with("waiting_from", "\"idle\"").with("turn", "-1"),
-        Made::base().with("short_id", "\"forged\"").with("age_seconds", "9").with("needs_attention", "true").with("quiet", "\"\""),
+        Made::base()
+            .with("short_id", "\"forged\"")
+            .with("age_seconds", "9")
+            .with("needs_attention", "true")
+            .with("quiet", "\"\""),
         Made::base().with("se\\u0065n", "true").with("unverified", "false"),
         Made::legacy(),
         Made::legacy().with("pid", "7").with("status", "\"thinking \\u202e\"").without("agent"),
         Made::legacy().with("harness_id", "\"other\"").with("agent", "\"a\u{200b}\""),
-        Made::legacy().with("canonical_id", "\"x\"").with("sequence", "3").with("instance_id", "\"1:2\"").with("odd", "[\"\u{202e}\"]"),
+        Made::legacy()
+            .with("canonical_id", "\"x\"")
+            .with("sequence", "3")
+            .with("instance_id", "\"1:2\"")
+            .with("odd", "[\"\u{202e}\"]"),
     ] {
         let bytes = made.bytes();
-        assert_eq!(shown(&bytes, 2000), expected(&bytes, 2000), "{}", String::from_utf8_lossy(&bytes));
+        assert_eq!(
+            shown(&bytes, 2000),
+            expected(&bytes, 2000),
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
     }
     // The order is the record's, as far as its fields are copied.
     let out = put(&Made::base().with("é", "1").bytes(), 2000);
     let keys = top_keys(&out);
     let at = |key: &str| keys.iter().position(|k| k == key).unwrap();
-    assert!(at("schema_version") < at("session_id") && at("session_id") < at("detail") && at("detail") < at("é"), "{out}");
+    assert!(
+        at("schema_version") < at("session_id")
+            && at("session_id") < at("detail")
+            && at("detail") < at("é"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -1070,14 +1452,21 @@ fn random_records_are_shown_as_they_are() {
             _ => Made::base(),
         };
         for _ in 0..random.0.usize(..5) {
-            let key = if random.chance(50) { Key::ALL[random.0.usize(..Key::ALL.len())].name().to_owned() } else { format!("x{}", random.0.u8(..)) };
+            let key = if random.chance(50) {
+                Key::ALL[random.0.usize(..Key::ALL.len())].name().to_owned()
+            } else {
+                format!("x{}", random.0.u8(..))
+            };
             let value = random.value(2);
             made = made.with(&key, &value);
         }
         let bytes = made.bytes();
         // serde_json keeps whole numbers of 64 bits only as they are.
         let exact = !String::from_utf8_lossy(&bytes).contains("e999");
-        if scan.scan(&bytes).is_err() || check::check(&bytes, &scan, Door::Read, is_known).is_err() || !exact {
+        if scan.scan(&bytes).is_err()
+            || check::check(&bytes, &scan, Door::Read, is_known).is_err()
+            || !exact
+        {
             continue;
         }
         let mut want = expected(&bytes, round);
@@ -1098,7 +1487,29 @@ fn random_records_are_shown_as_they_are() {
 
 #[test]
 fn what_counts_as_hidden_is_what_terminals_act_on() {
-    for c in ['\u{0}', '\u{1b}', '\u{7f}', '\u{80}', '\u{9b}', '\u{9f}', '\u{ad}', '\u{61c}', '\u{200b}', '\u{200e}', '\u{202a}', '\u{202e}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{2066}', '\u{2069}', '\u{feff}', '\u{fff9}', '\u{e0001}', '\u{e007f}'] {
+    for c in [
+        '\u{0}',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{80}',
+        '\u{9b}',
+        '\u{9f}',
+        '\u{ad}',
+        '\u{61c}',
+        '\u{200b}',
+        '\u{200e}',
+        '\u{202a}',
+        '\u{202e}',
+        '\u{2028}',
+        '\u{2029}',
+        '\u{2060}',
+        '\u{2066}',
+        '\u{2069}',
+        '\u{feff}',
+        '\u{fff9}',
+        '\u{e0001}',
+        '\u{e007f}',
+    ] {
         assert!(is_hidden(c), "{:x}", c as u32);
     }
     for c in [' ', 'a', '~', '\u{a0}', 'é', '☃', '😀', '\u{fe0f}', '\u{301}'] {
@@ -1128,7 +1539,11 @@ fn texts_are_compared_and_measured_after_unescaping() {
         let mut scan = Scan::new();
         scan.scan(&bytes).unwrap();
         let text = scan.fields()[0].text(&bytes).unwrap();
-        assert_eq!((text.to_string().as_str(), text.len(), text.is_empty()), (plain, plain.len(), plain.is_empty()), "{raw}");
+        assert_eq!(
+            (text.to_string().as_str(), text.len(), text.is_empty()),
+            (plain, plain.len(), plain.is_empty()),
+            "{raw}"
+        );
         assert_eq!(AsRef::<[u8]>::as_ref(text.raw()), raw.as_bytes());
         assert_eq!(text.plain(), (!raw.contains('\\')).then_some(plain));
         assert_eq!(text.has_nul(), plain.contains('\0'));
@@ -1155,7 +1570,11 @@ fn texts_are_compared_and_measured_after_unescaping() {
 const VECTORS: [(&str, &str, &str); 3] = [
     ("s", "i", "a7685459841e832159904b1ec5ac02f06b94d53194f1dcd176e91f447219b520"),
     ("s", "1:2", "6d587904b9162bf2b1b583c4068744fa7c4fe48a43f2bb46e5671404c060d309"),
-    ("s\u{e9}\u{2603}\"\\/\u{7f}\u{1}", "1:2", "0283dcf3d7a23dbe5f484e0cc84690618d407190de3250319eaf04cb1f7b29e7"),
+    (
+        "s\u{e9}\u{2603}\"\\/\u{7f}\u{1}",
+        "1:2",
+        "0283dcf3d7a23dbe5f484e0cc84690618d407190de3250319eaf04cb1f7b29e7",
+    ),
 ];
 
 #[test]
@@ -1169,13 +1588,23 @@ fn the_reference_s_canonical_ids_come_out_of_the_hook_and_of_status() {
         });
         let canonical = format!("fleet:v1:claude:{hex}");
         let report = agent.strict(&["claude", "fleet-event"], &event.to_string());
-        assert_eq!((report["outcome"].as_str(), report["canonical_id"].as_str()), (Some("written"), Some(canonical.as_str())), "{report}");
+        assert_eq!(
+            (report["outcome"].as_str(), report["canonical_id"].as_str()),
+            (Some("written"), Some(canonical.as_str())),
+            "{report}"
+        );
         let file = world.sessions().join(format!("fleet-v1-{hex}.json"));
         let stored: Value = serde_json::from_slice(&bytes(&file)).unwrap();
-        assert_eq!((stored["canonical_id"].as_str(), stored["session_id"].as_str()), (Some(canonical.as_str()), Some(session)));
+        assert_eq!(
+            (stored["canonical_id"].as_str(), stored["session_id"].as_str()),
+            (Some(canonical.as_str()), Some(session))
+        );
         let ids = |world: &World| {
             let all = world.sessions_json();
-            all.iter().map(|s| s["canonical_id"].as_str().unwrap().to_owned()).filter(|id| *id == canonical).count()
+            all.iter()
+                .map(|s| s["canonical_id"].as_str().unwrap().to_owned())
+                .filter(|id| *id == canonical)
+                .count()
         };
         assert_eq!(ids(&world), 1);
         // Under another name, or with another id in it, it is none.
@@ -1184,9 +1613,11 @@ fn the_reference_s_canonical_ids_come_out_of_the_hook_and_of_status() {
         fs::write(&file, forged).unwrap();
         assert_eq!(ids(&world), 0);
         fs::write(&file, &good).unwrap();
-        fs::rename(&file, world.sessions().join(format!("fleet-v1-{}.json", "0".repeat(64)))).unwrap();
+        fs::rename(&file, world.sessions().join(format!("fleet-v1-{}.json", "0".repeat(64))))
+            .unwrap();
         assert_eq!(ids(&world), 0);
-        fs::rename(world.sessions().join(format!("fleet-v1-{}.json", "0".repeat(64))), &file).unwrap();
+        fs::rename(world.sessions().join(format!("fleet-v1-{}.json", "0".repeat(64))), &file)
+            .unwrap();
         assert_eq!(ids(&world), 1);
     }
 }
@@ -1197,20 +1628,26 @@ fn canonical_ids_are_the_sha256_of_compact_json() {
     for _ in 0..24 {
         let part = |random: &mut Random| {
             let n = random.0.usize(1..90);
-            (0..n).map(|_| match random.0.u32(..6) {
-                0 => random.0.char('\u{1}'..='\u{7f}'),
-                1 => random.0.char('\u{80}'..='\u{10ffff}'),
-                _ => random.0.alphanumeric(),
-            }).collect::<String>()
+            (0..n)
+                .map(|_| match random.0.u32(..6) {
+                    0 => random.0.char('\u{1}'..='\u{7f}'),
+                    1 => random.0.char('\u{80}'..='\u{10ffff}'),
+                    _ => random.0.alphanumeric(),
+                })
+                .collect::<String>()
         };
         let (session, instance) = (part(&mut random), part(&mut random));
-        let hex = id::canonical(Part::Plain("claude"), Part::Plain(&session), Part::Plain(&instance));
+        let hex =
+            id::canonical(Part::Plain("claude"), Part::Plain(&session), Part::Plain(&instance));
         let sum = |json: Value| {
             let mut command = std::process::Command::new("sha256sum");
             command.env_clear();
             crate::world::finish(command, json.to_string().as_bytes()).out[..64].to_owned()
         };
-        assert_eq!(String::from_utf8(hex.to_vec()).unwrap(), sum(json!(["claude", session, instance])));
+        assert_eq!(
+            String::from_utf8(hex.to_vec()).unwrap(),
+            sum(json!(["claude", session, instance]))
+        );
         let hex = id::identity(Part::Plain("claude"), Part::Plain(&session));
         assert_eq!(String::from_utf8(hex.to_vec()).unwrap(), sum(json!(["claude", session])));
         // Stored in other spellings it is the same.
@@ -1243,7 +1680,10 @@ fn keys_that_tongs_does_not_know_outlive_a_hook_byte_for_byte() {
     let stored = String::from_utf8(bytes(file)).unwrap();
     let members: String = foreign.iter().map(|(k, v)| format!(" ,\n {k} \t:  {v}")).collect();
     let edited = format!("{}{members} }}\n", stored.strip_suffix('}').unwrap());
-    for (round, event) in ["PreToolUse", "Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"].into_iter().enumerate() {
+    for (round, event) in ["PreToolUse", "Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"]
+        .into_iter()
+        .enumerate()
+    {
         if round == 0 {
             fs::write(file, &edited).unwrap();
         }
@@ -1269,12 +1709,20 @@ fn a_derived_key_that_was_stored_does_not_outlive_a_hook() {
     agent.hook(&["claude", "UserPromptSubmit"], &claude("s", "")).silent();
     let file = &world.record_files()[0];
     let stored = String::from_utf8(bytes(file)).unwrap();
-    fs::write(file, format!("{},\"seen\":true,\"age_seconds\":1,\"x\":2}}", stored.strip_suffix('}').unwrap())).unwrap();
+    fs::write(
+        file,
+        format!("{},\"seen\":true,\"age_seconds\":1,\"x\":2}}", stored.strip_suffix('}').unwrap()),
+    )
+    .unwrap();
     let shown = world.sessions_json();
     assert_eq!((&shown[0]["seen"], &shown[0]["x"]), (&json!(false), &json!(2)));
     agent.hook(&["claude", "PreToolUse"], &claude("s", "")).silent();
     let now = world.record();
-    assert_eq!((now.get("seen"), now.get("age_seconds"), &now["x"]), (None, None, &json!(2)), "{now}");
+    assert_eq!(
+        (now.get("seen"), now.get("age_seconds"), &now["x"]),
+        (None, None, &json!(2)),
+        "{now}"
+    );
 }
 
 #[test]
@@ -1295,7 +1743,11 @@ fn another_program_s_keys_never_make_a_session_unwritable() {
         let payload = claude("s", ",\"tool_name\":\"Bash\",\"agent_id\":\"sub\"");
         agent.hook(&["claude", "PermissionRequest"], &payload).silent();
         let now = world.record();
-        assert_eq!((&now["status"], &now["waiting_agent"]), (&json!("waiting"), &json!("sub")), "{now}");
+        assert_eq!(
+            (&now["status"], &now["waiting_agent"]),
+            (&json!("waiting"), &json!("sub")),
+            "{now}"
+        );
     }
 }
 

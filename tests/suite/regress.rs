@@ -24,7 +24,8 @@ fn outcome(agent: &mut Harness<'_>, event: &str, more: &str) -> String {
 const BASH: &str = r#","tool_name":"Bash""#;
 const PERMISSION: &str = r#","notification_type":"permission_prompt""#;
 const IDLE: &str = r#","notification_type":"idle_prompt""#;
-const FIELDS: [&str; 5] = ["waiting_for", "waiting_since", "waiting_tool", "waiting_agent", "waiting_from"];
+const FIELDS: [&str; 5] =
+    ["waiting_for", "waiting_since", "waiting_tool", "waiting_agent", "waiting_from"];
 
 /// The fields of the wait that are there.
 fn waits(record: &Value) -> Vec<&str> {
@@ -62,9 +63,15 @@ fn an_id_is_taken_from_any_event_where_none_is_known() {
     let mut agent = world.harness("claude");
     tell(&mut agent, "SessionStart", "");
     tell(&mut agent, "PostToolUse", r#","prompt_id":"A","tool_name":"Bash""#);
-    assert_eq!((&world.record()["turn_id"], world.record().get("prev_turn_id")), (&json!("A"), None));
+    assert_eq!(
+        (&world.record()["turn_id"], world.record().get("prev_turn_id")),
+        (&json!("A"), None)
+    );
     tell(&mut agent, "PostToolUse", r#","prompt_id":"B","tool_name":"Bash""#);
-    assert_eq!((&world.record()["turn_id"], world.record().get("prev_turn_id")), (&json!("A"), None));
+    assert_eq!(
+        (&world.record()["turn_id"], world.record().get("prev_turn_id")),
+        (&json!("A"), None)
+    );
 }
 
 #[test]
@@ -90,13 +97,22 @@ fn a_notification_does_not_make_a_plan_answerable_by_any_tool() {
     let world = World::new();
     let mut agent = world.harness("claude");
     tell(&mut agent, "UserPromptSubmit", "");
-    assert_eq!(outcome(&mut agent, "PreToolUse", r#","tool_name":"ExitPlanMode""#), "written waiting");
+    assert_eq!(
+        outcome(&mut agent, "PreToolUse", r#","tool_name":"ExitPlanMode""#),
+        "written waiting"
+    );
     assert_eq!(outcome(&mut agent, "Notification", PERMISSION), "written waiting");
     assert_eq!(outcome(&mut agent, "PostToolUse", r#","tool_name":"Read""#), "written waiting");
     let record = world.record();
-    assert_eq!((&record["waiting_for"], &record["waiting_tool"]), (&json!("plan"), &json!("ExitPlanMode")));
+    assert_eq!(
+        (&record["waiting_for"], &record["waiting_tool"]),
+        (&json!("plan"), &json!("ExitPlanMode"))
+    );
     assert_eq!(record["detail"], "plan ready for review");
-    assert_eq!(outcome(&mut agent, "PostToolUse", r#","tool_name":"ExitPlanMode""#), "written running");
+    assert_eq!(
+        outcome(&mut agent, "PostToolUse", r#","tool_name":"ExitPlanMode""#),
+        "written running"
+    );
 }
 
 #[test]
@@ -119,7 +135,10 @@ fn a_sign_of_idleness_says_nothing_new_of_a_turn_that_is_over() {
         assert_eq!(outcome(&mut agent, "Notification", IDLE), "ignored known");
         assert_eq!(bytes(file), before, "{event}");
         let record = world.record();
-        assert_eq!((&record["status"], &record["detail"], &record["ts"]), (&json!(status), &json!(detail), &json!(1_700_000_000)));
+        assert_eq!(
+            (&record["status"], &record["detail"], &record["ts"]),
+            (&json!(status), &json!(detail), &json!(1_700_000_000))
+        );
     }
 }
 
@@ -196,8 +215,14 @@ fn a_request_behind_its_notification_names_the_wait_and_does_not_begin_it() {
         });
         assert_eq!(outcome(&mut agent, "PermissionRequest", more), "written waiting");
         let record = world.record();
-        assert_eq!((&record["waiting_since"], &record["waiting_tool"]), (&json!(1_700_000_000), &json!("Bash")));
-        assert_eq!((&record["detail"], &record["tool"]), (&json!("permission needed: Bash"), &json!("Bash")));
+        assert_eq!(
+            (&record["waiting_since"], &record["waiting_tool"]),
+            (&json!(1_700_000_000), &json!("Bash"))
+        );
+        assert_eq!(
+            (&record["detail"], &record["tool"]),
+            (&json!("permission needed: Bash"), &json!("Bash"))
+        );
         assert_eq!(record.get("waiting_agent").is_some(), more != BASH);
         // Another tool's request is another wait.
         tell(&mut agent, "PermissionRequest", r#","tool_name":"Edit""#);
@@ -220,8 +245,14 @@ fn the_next_session_of_a_process_ends_one_that_has_a_sequence() {
     assert_eq!((&world.record()["pid"], &world.record()["sequence"]), (&json!(pid), &json!(7)));
     agent.hook(&["pi", "fleet-event"], &event("two", 1)).silent();
     let (one, two) = (world.record_of("one"), world.record_of("two"));
-    assert_eq!((&one["status"], &one["detail"], &one["sequence"]), (&json!("ended"), &json!("session closed"), &json!(7)));
-    assert_eq!((&one["pid"], &two["pid"], &two["status"]), (&json!(pid), &json!(pid), &json!("waiting")));
+    assert_eq!(
+        (&one["status"], &one["detail"], &one["sequence"]),
+        (&json!("ended"), &json!("session closed"), &json!(7))
+    );
+    assert_eq!(
+        (&one["pid"], &two["pid"], &two["status"]),
+        (&json!(pid), &json!(pid), &json!("waiting"))
+    );
     assert_eq!(waits(&one), [""; 0]);
     let session = |id: &str| world.session(id).unwrap()["status"].clone();
     assert_eq!((session("one"), session("two")), (json!("ended"), json!("waiting")));
@@ -241,9 +272,17 @@ fn a_normalised_event_has_no_subagent_and_no_field_of_a_wrong_type() {
     };
     tell(&mut agent, "UserPromptSubmit", "");
     tell(&mut agent, "PermissionRequest", BASH);
-    agent.hook(&["claude", "fleet-event"], &event(json!({"agent_id": "a1", "status": "waiting"}))).silent();
+    agent
+        .hook(&["claude", "fleet-event"], &event(json!({"agent_id": "a1", "status": "waiting"})))
+        .silent();
     assert_eq!(world.record().get("waiting_agent"), None);
-    assert_eq!(agent.strict(&["claude", "fleet-event"], &event(json!({"agent_id": "a1", "status": "idle"})))["status"], "idle");
+    assert_eq!(
+        agent.strict(
+            &["claude", "fleet-event"],
+            &event(json!({"agent_id": "a1", "status": "idle"}))
+        )["status"],
+        "idle"
+    );
     let before = world.record();
     for more in [
         json!({"sequence": "7"}),
@@ -259,7 +298,11 @@ fn a_normalised_event_has_no_subagent_and_no_field_of_a_wrong_type() {
         json!({"instance_id": ["i"]}),
     ] {
         let report = agent.strict(&["claude", "fleet-event"], &event(more.clone()));
-        assert_eq!((&report["outcome"], &report["reason"]), (&json!("dropped"), &json!("field")), "{more}");
+        assert_eq!(
+            (&report["outcome"], &report["reason"]),
+            (&json!("dropped"), &json!("field")),
+            "{more}"
+        );
     }
     assert_eq!(world.record(), before);
     let nothing = json!({"sequence": null, "ts": null, "instance_id": null});
@@ -271,17 +314,41 @@ fn long_texts_do_not_crowd_the_session_id_out() {
     let world = World::new();
     let mut agent = world.harness("claude");
     let long = "x".repeat(5000);
-    let before: String = ["tool_name", "last_assistant_message", "error", "session_title"].map(|key| format!("\"{key}\":\"{long}\",")).concat();
-    agent.hook(&["claude", "UserPromptSubmit"], &format!("{{{before}\"session_id\":\"s\",\"cwd\":\"/tmp\"}}")).silent();
+    let before: String = ["tool_name", "last_assistant_message", "error", "session_title"]
+        .map(|key| format!("\"{key}\":\"{long}\","))
+        .concat();
+    agent
+        .hook(
+            &["claude", "UserPromptSubmit"],
+            &format!("{{{before}\"session_id\":\"s\",\"cwd\":\"/tmp\"}}"),
+        )
+        .silent();
     let record = world.record();
     assert_eq!((&record["session_id"], &record["status"]), (&json!("s"), &json!("running")));
     assert_eq!(record["title"], "x".repeat(512));
-    agent.hook(&["claude", "PreToolUse"], &format!("{{{before}\"session_id\":\"s\",\"cwd\":\"/tmp\"}}")).silent();
+    agent
+        .hook(
+            &["claude", "PreToolUse"],
+            &format!("{{{before}\"session_id\":\"s\",\"cwd\":\"/tmp\"}}"),
+        )
+        .silent();
     assert_eq!(world.record()["tool"], "x".repeat(256));
     // Every other text that is read, each longer than there is room for.
     let others = [
-        "hook_event_name", "type", "prompt_id", "turn_id", "turn-id", "last-assistant-message", "source", "trigger", "notification_type",
-        "event_id", "status", "detail", "tool", "instance_id",
+        "hook_event_name",
+        "type",
+        "prompt_id",
+        "turn_id",
+        "turn-id",
+        "last-assistant-message",
+        "source",
+        "trigger",
+        "notification_type",
+        "event_id",
+        "status",
+        "detail",
+        "tool",
+        "instance_id",
     ];
     let others: String = others.map(|key| format!("\"{key}\":\"{long}\",")).concat();
     let all = format!("{{{before}{others}\"session_id\":\"t\",\"cwd\":\"/tmp\"}}");
@@ -304,21 +371,41 @@ fn what_others_left_in_a_record_does_not_make_the_session_unwritable() {
     assert!(bytes(&world.record_files()[0]).len() > 65_500);
     assert_eq!(outcome(&mut agent, "Stop", ""), "written idle");
     let record = world.record();
-    assert_eq!((record.get("title"), &record["started"], &record["turn_id"]), (None, &started, &json!("p")));
+    assert_eq!(
+        (record.get("title"), &record["started"], &record["turn_id"]),
+        (None, &started, &json!("p"))
+    );
     // Many of them, each as long as it may be.
     edit(&world, |record| {
-        for key in ["title", "branch", "worktree", "turn_id", "prev_turn_id", "launch_id", "profile_id", "terminal_id", "waiting_tool", "x"] {
+        for key in [
+            "title",
+            "branch",
+            "worktree",
+            "turn_id",
+            "prev_turn_id",
+            "launch_id",
+            "profile_id",
+            "terminal_id",
+            "waiting_tool",
+            "x",
+        ] {
             record.insert(key.into(), json!("t".repeat(4096)));
         }
-        record.insert("focus_target".into(), json!({"kind": "terminal", "odd": "t".repeat(22_000)}));
+        record
+            .insert("focus_target".into(), json!({"kind": "terminal", "odd": "t".repeat(22_000)}));
     });
     assert!(bytes(&world.record_files()[0]).len() > 62_000);
     assert_eq!(outcome(&mut agent, "UserPromptSubmit", r#","prompt_id":"q""#), "written running");
     let (record, file) = (world.record(), &world.record_files()[0]);
-    assert_eq!((&record["status"], &record["turn"], &record["turn_id"]), (&json!("running"), &json!(2), &json!("q")));
+    assert_eq!(
+        (&record["status"], &record["turn"], &record["turn_id"]),
+        (&json!("running"), &json!(2), &json!("q"))
+    );
     assert!(bytes(file).len() <= 65_536);
     // Integers that no writer of ours reads.
-    let stored = String::from_utf8(bytes(file)).unwrap().replace("\"turn\":2,", "\"turn\":18446744073709551616,\"background\":-3,");
+    let stored = String::from_utf8(bytes(file))
+        .unwrap()
+        .replace("\"turn\":2,", "\"turn\":18446744073709551616,\"background\":-3,");
     fs::write(file, stored).unwrap();
     assert_eq!(outcome(&mut agent, "PostToolUse", BASH), "written running");
     assert_eq!((&world.record()["turn"], world.record().get("background")), (&json!(0), None));
@@ -347,7 +434,10 @@ fn a_record_of_the_future_does_not_freeze_its_session() {
     let before = world.record();
     assert_eq!(outcome(&mut agent, "Stop", ""), "written running");
     let now = world.record();
-    assert_eq!((&now["status"], &now["boot_ms"], &now["ts_ms"]), (&json!("running"), &before["boot_ms"], &before["ts_ms"]));
+    assert_eq!(
+        (&now["status"], &now["boot_ms"], &now["ts_ms"]),
+        (&json!("running"), &before["boot_ms"], &before["ts_ms"])
+    );
 }
 
 #[test]
@@ -362,11 +452,17 @@ fn a_subagent_s_event_of_no_interest_leaves_a_newer_record_alone() {
     });
     let file = &world.record_files()[0];
     let before = bytes(file);
-    assert_eq!(outcome(&mut agent, "PreToolUse", r#","tool_name":"Bash","agent_id":"a1""#), "ignored subagent");
+    assert_eq!(
+        outcome(&mut agent, "PreToolUse", r#","tool_name":"Bash","agent_id":"a1""#),
+        "ignored subagent"
+    );
     assert_eq!(outcome(&mut agent, "Notification", IDLE), "ignored known");
     assert_eq!(bytes(file), before);
     // One that would do something is counted.
-    assert_eq!(outcome(&mut agent, "PermissionRequest", r#","tool_name":"Bash","agent_id":"a1""#), "written idle");
+    assert_eq!(
+        outcome(&mut agent, "PermissionRequest", r#","tool_name":"Bash","agent_id":"a1""#),
+        "written idle"
+    );
     assert_ne!(bytes(file), before);
 }
 
@@ -385,10 +481,18 @@ fn a_directory_that_is_too_long_is_none_and_not_another() {
     agent.hook(&["claude", "SessionStart"], &claude("s", "")).silent();
     agent.hook(&["claude", "UserPromptSubmit"], &payload("s")).silent();
     let record = world.record_of("s");
-    assert_eq!((&record["cwd"], &record["repo"], &record["status"]), (&json!("/tmp"), &json!("tmp"), &json!("running")));
+    assert_eq!(
+        (&record["cwd"], &record["repo"], &record["status"]),
+        (&json!("/tmp"), &json!("tmp"), &json!("running"))
+    );
     // The longest that there can be is whole.
     let most = format!("/{}", "d".repeat(4095));
-    agent.hook(&["claude", "UserPromptSubmit"], &format!("{{\"session_id\":\"s\",\"cwd\":\"{most}\"}}")).silent();
+    agent
+        .hook(
+            &["claude", "UserPromptSubmit"],
+            &format!("{{\"session_id\":\"s\",\"cwd\":\"{most}\"}}"),
+        )
+        .silent();
     assert_eq!(world.record_of("s")["cwd"], most);
 }
 
@@ -399,7 +503,10 @@ fn a_dot_in_a_key_is_no_path() {
     let payload = r#"{"ctx.sessionId":"other","ctx.cwd":"/","session_id":"s","cwd":"/tmp","event.type":"session_shutdown"}"#;
     agent.hook(&["claude", "UserPromptSubmit"], payload).silent();
     let record = world.record();
-    assert_eq!((&record["harness_id"], &record["session_id"], &record["cwd"]), (&json!("claude"), &json!("s"), &json!("/tmp")));
+    assert_eq!(
+        (&record["harness_id"], &record["session_id"], &record["cwd"]),
+        (&json!("claude"), &json!("s"), &json!("/tmp"))
+    );
     // Twice is nothing special either, and beside the path it does not count.
     let twice = r#"{"ctx.sessionId":"x","ctx.sessionId":"y","session_id":"s","cwd":"/tmp"}"#;
     assert_eq!(agent.strict(&["claude", "Stop"], twice)["status"], "idle");
@@ -420,15 +527,25 @@ fn half_a_walk_to_the_agent_makes_no_second_record() {
     agent.shell(&format!("ulimit -n 3; tongs-hook claude Stop {stop}")).silent();
     let ran = agent.shell(&format!("ulimit -n 3; tongs-hook --strict claude Stop {stop}"));
     let report = ran.json();
-    assert_eq!((ran.code, &report["outcome"], &report["reason"]), (Some(74), &json!("dropped"), &json!("ancestor-unread")));
+    assert_eq!(
+        (ran.code, &report["outcome"], &report["reason"]),
+        (Some(74), &json!("dropped"), &json!("ancestor-unread"))
+    );
     assert_eq!((world.record_files().len(), bytes(&world.record_files()[0])), (1, before));
 }
 
 #[test]
 fn strict_says_that_the_hook_was_told_off() {
     let world = World::new();
-    let ran = world.harness("claude").hook_with("env TONGS_AGENTS_IGNORE=1", &["--strict", "claude", "SessionStart"], &claude("s", ""));
+    let ran = world.harness("claude").hook_with(
+        "env TONGS_AGENTS_IGNORE=1",
+        &["--strict", "claude", "SessionStart"],
+        &claude("s", ""),
+    );
     let report = ran.json();
-    assert_eq!((ran.code, &report["outcome"], &report["reason"]), (Some(0), &json!("ignored"), &json!("told-off")));
+    assert_eq!(
+        (ran.code, &report["outcome"], &report["reason"]),
+        (Some(0), &json!("ignored"), &json!("told-off"))
+    );
     assert!(!world.state().exists());
 }

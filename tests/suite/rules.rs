@@ -3,8 +3,8 @@
 //! letter for each cell, and is read by nothing but these tests.
 
 use tongs::harness::rules::{
-    Change, Detail, Event, Ids, Ignored, Kind, State, Wait, Waiting, Words, Write, apply, put_detail,
-    put_instance, put_last_event,
+    Change, Detail, Event, Ids, Ignored, Kind, State, Wait, Waiting, Words, Write, apply,
+    put_detail, put_instance, put_last_event,
 };
 use tongs::record::{Key, Scan, Status, Text};
 
@@ -17,7 +17,7 @@ use tongs::record::{Key, Scan, Status, Text};
 /// as they were; `-` nothing is written; `a` where the event answers the wait,
 /// the status that the wait interrupted, else `.`; `t` running where a starting
 /// tool answers, else `.`; `c` running where compaction has an end event, else
-/// `.`.
+/// `.`; `m` idle where the main agent waits, else `-`.
 const MAIN: &str = "
     kind                S R I W E X D  none  detail      create
     start               s s s s s s s  s     started     started
@@ -31,7 +31,7 @@ const MAIN: &str = "
     plan                w w w w w - w  w     plan        plan
     elicitation         w w w w w - w  w     input       input
     stop                i i i i i - i  i     finished    finished
-    idle-sign           i i - i - - i  i     finished    finished
+    idle-sign           i i - m - - i  i     finished    finished
     stop-failure        e e e e e - e  e     failed      failed
     interrupt           i i i i i - i  i     interrupted interrupted
     compact-start       c c c c c - c  r     compacting  compacting
@@ -181,8 +181,15 @@ impl std::fmt::Debug for Stored {
         write!(
             f,
             "{:?} turn {} ids {:?} {:?} boot {:?} waits {:?} tool {:?} agent {:?} from {:?}",
-            self.state.status, self.state.turn, self.turn, self.prev, self.state.boot_ms,
-            self.state.waiting_for, self.tool, self.agent, self.state.waiting_from
+            self.state.status,
+            self.state.turn,
+            self.turn,
+            self.prev,
+            self.state.boot_ms,
+            self.state.waiting_for,
+            self.tool,
+            self.agent,
+            self.state.waiting_from
         )
     }
 }
@@ -203,7 +210,13 @@ fn records() -> Vec<Stored> {
     let (empty, bash, sub) = (text(""), text("Bash"), text("sub-1"));
     let waits = |status| match status {
         Status::Waiting => {
-            let reasons = [None, Some(Waiting::Permission), Some(Waiting::Question), Some(Waiting::Plan), Some(Waiting::Elicitation)];
+            let reasons = [
+                None,
+                Some(Waiting::Permission),
+                Some(Waiting::Question),
+                Some(Waiting::Plan),
+                Some(Waiting::Elicitation),
+            ];
             let mut waits = Vec::new();
             for reason in reasons {
                 for (tool, raw_tool) in [("", empty), ("Bash", bash)] {
@@ -228,7 +241,17 @@ fn records() -> Vec<Stored> {
         for (waiting_for, tool, waiting_tool, agent, waiting_agent, waiting_from) in waits(status) {
             for (turn, turn_id, prev, prev_turn_id) in ids {
                 all.push(Stored {
-                    state: State { status, turn: 7, turn_id, prev_turn_id, boot_ms: None, waiting_for, waiting_tool, waiting_agent, waiting_from },
+                    state: State {
+                        status,
+                        turn: 7,
+                        turn_id,
+                        prev_turn_id,
+                        boot_ms: None,
+                        waiting_for,
+                        waiting_tool,
+                        waiting_agent,
+                        waiting_from,
+                    },
                     tool,
                     agent,
                     turn,
@@ -248,10 +271,22 @@ fn every(mut each: impl FnMut(Option<&Stored>, &Event<'static>, Change)) {
         for subagent in ["", "sub-1", "sub-2"] {
             for tool in ["", "Bash", "Edit"] {
                 for turn_id in ["", "now", "before", "next"] {
-                    for (tool_use_answers, compact_ends, background) in
-                        [(false, true, Some(3)), (true, true, None), (false, false, None), (true, false, Some(0))]
-                    {
-                        let mut event = Event { kind, boot_ms: Some(1), subagent, turn_id, tool, background, tool_use_answers, compact_ends };
+                    for (tool_use_answers, compact_ends, background) in [
+                        (false, true, Some(3)),
+                        (true, true, None),
+                        (false, false, None),
+                        (true, false, Some(0)),
+                    ] {
+                        let mut event = Event {
+                            kind,
+                            boot_ms: Some(1),
+                            subagent,
+                            turn_id,
+                            tool,
+                            background,
+                            tool_use_answers,
+                            compact_ends,
+                        };
                         each(None, &event, apply(None, &event));
                         for (then, now) in TIMES {
                             event.boot_ms = now;
@@ -273,8 +308,14 @@ fn every(mut each: impl FnMut(Option<&Stored>, &Event<'static>, Change)) {
 fn shown(event: &Event<'_>) -> String {
     format!(
         "{} of {:?} turn {:?} tool {:?} boot {:?} answers {} ends {} background {:?}",
-        name(event.kind), event.subagent, event.turn_id, event.tool, event.boot_ms,
-        event.tool_use_answers, event.compact_ends, event.background
+        name(event.kind),
+        event.subagent,
+        event.turn_id,
+        event.tool,
+        event.boot_ms,
+        event.tool_use_answers,
+        event.compact_ends,
+        event.background
     )
 }
 
@@ -294,9 +335,13 @@ fn is_late(stored: &Stored, event: &Event<'_>) -> bool {
         && event.turn_id == stored.prev
 }
 
-/// The event is of the agent that waits, and of the tool where that is known.
+/// The event is of the agent that waits, and of the tool where that is known. A
+/// wait between turns that names nobody is any agent's.
 fn answers(stored: &Stored, event: &Event<'_>) -> bool {
-    stored.agent == event.subagent && (stored.tool.is_empty() || event.tool == stored.tool)
+    let anyones =
+        stored.state.waiting_from.is_some() && stored.agent.is_empty() && stored.tool.is_empty();
+    (anyones || stored.agent == event.subagent)
+        && (stored.tool.is_empty() || event.tool == stored.tool)
 }
 
 /// The status after a wait that was answered.
@@ -350,7 +395,11 @@ enum Says {
     Open,
 }
 
-fn says(tables: &[(Kind, Option<Line>, Option<Line>)], stored: Option<&Stored>, event: &Event<'_>) -> Says {
+fn says(
+    tables: &[(Kind, Option<Line>, Option<Line>)],
+    stored: Option<&Stored>,
+    event: &Event<'_>,
+) -> Says {
     let (_, main, sub) = tables.iter().find(|(k, ..)| *k == event.kind).unwrap();
     let by_subagent = !event.subagent.is_empty();
     if by_subagent && is_report(event.kind) {
@@ -367,20 +416,31 @@ fn says(tables: &[(Kind, Option<Line>, Option<Line>)], stored: Option<&Stored>, 
         Some(_) => Ignored::Known,
     });
     let Some(line) = line else { return nothing };
-    let column = stored.map_or(7, |s| STATUSES.iter().position(|(_, status)| *status == s.state.status).unwrap());
-    let (cell, words) = (line.cells[column], if stored.is_some() { line.detail } else { line.create });
+    let column = stored
+        .map_or(7, |s| STATUSES.iter().position(|(_, status)| *status == s.state.status).unwrap());
+    let (cell, words) =
+        (line.cells[column], if stored.is_some() { line.detail } else { line.create });
     let turns = |when, status, or| if when { Says::Turns(status, detail(words)) } else { or };
+    // Back to what a subagent's wait interrupted, with the words for that.
+    let answered = |when: bool, s: &Stored, or| match back(s) {
+        _ if !when => or,
+        Status::Idle => Says::Turns(Status::Idle, Detail::Finished),
+        Status::Error => Says::Turns(Status::Error, Detail::Failed),
+        status => Says::Turns(status, detail(words)),
+    };
     match (cell, stored) {
         ('-', _) => nothing,
         ('.', _) => Says::Kept,
-        ('a', Some(s)) => turns(answers(s, event), back(s), Says::Kept),
-        ('A', Some(s)) => turns(answers(s, event), back(s), nothing),
+        ('a', Some(s)) => answered(answers(s, event), s, Says::Kept),
+        ('A', Some(s)) => answered(answers(s, event), s, nothing),
+        ('m', Some(s)) if s.state.waiting_from.is_some() || !s.agent.is_empty() => nothing,
+        ('m', _) => Says::Turns(Status::Idle, detail(words)),
         // Whether another agent's or another tool's start answers is left open.
         ('t', Some(s)) if event.tool_use_answers && !answers(s, event) => Says::Open,
         ('t', Some(_)) => turns(event.tool_use_answers, Status::Running, Says::Kept),
-        ('T', Some(s)) => turns(event.tool_use_answers && answers(s, event), back(s), nothing),
+        ('T', Some(s)) => answered(event.tool_use_answers && answers(s, event), s, nothing),
         ('c', _) => turns(event.compact_ends, Status::Running, Says::Kept),
-        ('z', Some(s)) => turns(s.agent == event.subagent, back(s), Says::Kept),
+        ('z', Some(s)) => answered(s.agent == event.subagent, s, Says::Kept),
         (letter, _) => {
             let status = STATUSES.iter().find(|(l, _)| *l == letter).unwrap().1;
             Says::Turns(status, detail(words))
@@ -418,8 +478,14 @@ fn every_kind_on_every_record_does_what_the_table_says() {
                 let Change::Write(write) = change else { panic!("{}", case()) };
                 assert_eq!(write.status, status, "{}", case());
                 // A sign that adds nothing to the wait changes no word either.
-                let adds_nothing = reason(event.kind).is_some() && wait(stored, event) == Wait::Keep;
-                assert_eq!(write.detail, if adds_nothing { Detail::Keep } else { detail }, "{}", case());
+                let adds_nothing =
+                    reason(event.kind).is_some() && wait(stored, event) == Wait::Keep;
+                assert_eq!(
+                    write.detail,
+                    if adds_nothing { Detail::Keep } else { detail },
+                    "{}",
+                    case()
+                );
             }
         }
     });
@@ -489,7 +555,8 @@ fn an_ended_session_is_revived_by_start_prompt_and_report_only() {
         if stored.is_none_or(|s| s.state.status != Status::Ended) {
             return;
         }
-        let revives = matches!(event.kind, Kind::Start | Kind::Prompt) && event.subagent.is_empty() || is_report(event.kind);
+        let revives = matches!(event.kind, Kind::Start | Kind::Prompt) && event.subagent.is_empty()
+            || is_report(event.kind);
         if !revives {
             assert!(matches!(change, Change::Ignore(_)), "{} gave {change:?}", shown(event));
         }
@@ -499,13 +566,23 @@ fn an_ended_session_is_revived_by_start_prompt_and_report_only() {
 #[test]
 fn a_subagent_changes_nothing_but_a_wait() {
     every(|stored, event, change| {
-        let (Some(stored), false) = (stored, event.subagent.is_empty() || is_report(event.kind)) else { return };
+        let (Some(stored), false) = (stored, event.subagent.is_empty() || is_report(event.kind))
+        else {
+            return;
+        };
         let Change::Write(write) = change else { return };
         let case = || format!("{} on {stored:?} gave {change:?}", shown(event));
-        assert_eq!((write.turn, write.ids, write.fresh, write.background), (stored.state.turn, Ids::Keep, false, None), "{}", case());
+        assert_eq!(
+            (write.turn, write.ids, write.fresh, write.background),
+            (stored.state.turn, Ids::Keep, false, None),
+            "{}",
+            case()
+        );
         if write.status != stored.state.status {
             let asks = write.status == Status::Waiting && reason(event.kind).is_some();
-            let answered = stored.is_waiting() && write.status == back(stored) && stored.agent == event.subagent;
+            let answered = stored.is_waiting()
+                && write.status == back(stored)
+                && stored.agent == event.subagent;
             assert!(asks || answered, "{}", case());
         }
     });
@@ -527,7 +604,9 @@ fn an_event_of_the_turn_before_is_dropped_and_only_a_prompt_begins_another() {
         let case = || format!("{} on {stored:?} gave {change:?}", shown(event));
         if stored.is_some_and(|s| is_late(s, event)) {
             // The end of the session comes before the order of its turns.
-            let over = stored.is_some_and(|s| s.state.status == Status::Ended) && event.kind != Kind::Prompt && !is_report(event.kind);
+            let over = stored.is_some_and(|s| s.state.status == Status::Ended)
+                && event.kind != Kind::Prompt
+                && !is_report(event.kind);
             let why = match event.kind {
                 Kind::None => Ignored::Uninteresting,
                 _ if over => Ignored::Ended,
@@ -563,16 +642,22 @@ fn an_event_of_the_turn_before_is_dropped_and_only_a_prompt_begins_another() {
 fn only_a_start_and_a_first_event_look_around() {
     every(|stored, event, change| {
         let Change::Write(write) = change else { return };
-        let starts = matches!(event.kind, Kind::Start | Kind::Report(Status::Started)) && !write.stale;
-        assert_eq!(write.fresh, stored.is_none() || starts, "{} on {stored:?} gave {change:?}", shown(event));
+        let starts =
+            matches!(event.kind, Kind::Start | Kind::Report(Status::Started)) && !write.stale;
+        assert_eq!(
+            write.fresh,
+            stored.is_none() || starts,
+            "{} on {stored:?} gave {change:?}",
+            shown(event)
+        );
     });
 }
 
 #[test]
 fn only_a_stop_says_how_much_goes_on_in_the_background() {
-    every(|stored, event, change| {
+    every(|_, event, change| {
         let Change::Write(write) = change else { return };
-        let stops = event.kind == Kind::Stop || event.kind == Kind::IdleSign && stored.is_some();
+        let stops = matches!(event.kind, Kind::Stop | Kind::IdleSign);
         let told = event.background.filter(|_| stops && !write.stale);
         assert_eq!(write.background, told, "{} gave {change:?}", shown(event));
     });
@@ -582,15 +667,31 @@ fn only_a_stop_says_how_much_goes_on_in_the_background() {
 fn nobody_but_the_prober_calls_a_session_discovered() {
     every(|stored, event, change| {
         let Change::Write(write) = change else { return };
-        if write.status == Status::Discovered && stored.is_none_or(|s| s.state.status != Status::Discovered) {
-            assert_eq!(event.kind, Kind::Report(Status::Discovered), "{} on {stored:?}", shown(event));
+        if write.status == Status::Discovered
+            && stored.is_none_or(|s| s.state.status != Status::Discovered)
+        {
+            assert_eq!(
+                event.kind,
+                Kind::Report(Status::Discovered),
+                "{} on {stored:?}",
+                shown(event)
+            );
         }
     });
 }
 
 /// A plain event of the main agent, for the tests below.
 fn event(kind: Kind) -> Event<'static> {
-    Event { kind, boot_ms: Some(2000), subagent: "", turn_id: "", tool: "", background: None, tool_use_answers: false, compact_ends: true }
+    Event {
+        kind,
+        boot_ms: Some(2000),
+        subagent: "",
+        turn_id: "",
+        tool: "",
+        background: None,
+        tool_use_answers: false,
+        compact_ends: true,
+    }
 }
 
 fn state(status: Status) -> State<'static> {
@@ -613,7 +714,11 @@ fn ids_and_names_are_compared_after_unescaping() {
     let late = Event { turn_id: "t-😀", ..event(Kind::Stop) };
     assert_eq!(apply(Some(&prev), &late), Change::Ignore(Ignored::Late));
     let same = State { turn_id: text("\\u0074\\/1"), ..state(Status::Running) };
-    let Change::Write(write) = apply(Some(&same), &Event { turn_id: "t/1", ..event(Kind::Progress) }) else { panic!() };
+    let Change::Write(write) =
+        apply(Some(&same), &Event { turn_id: "t/1", ..event(Kind::Progress) })
+    else {
+        panic!()
+    };
     assert_eq!(write.ids, Ids::Keep);
     let waits = State {
         waiting_for: Some(Waiting::Permission),
@@ -630,9 +735,20 @@ fn ids_and_names_are_compared_after_unescaping() {
 /// the same, a parallel tool of the same agent, and the answer.
 #[test]
 fn a_permission_stays_asked_until_its_own_tool_is_done() {
-    let Change::Write(asked) = apply(Some(&state(Status::Running)), &Event { tool: "Bash", ..event(Kind::Permission) }) else { panic!() };
-    assert_eq!((asked.status, asked.wait), (Status::Waiting, Wait::Begin(Some(Waiting::Permission))));
-    let waits = State { waiting_for: Some(Waiting::Permission), waiting_tool: text("Bash"), ..state(Status::Waiting) };
+    let Change::Write(asked) =
+        apply(Some(&state(Status::Running)), &Event { tool: "Bash", ..event(Kind::Permission) })
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (asked.status, asked.wait),
+        (Status::Waiting, Wait::Begin(Some(Waiting::Permission)))
+    );
+    let waits = State {
+        waiting_for: Some(Waiting::Permission),
+        waiting_tool: text("Bash"),
+        ..state(Status::Waiting)
+    };
     for (event, status) in [
         (event(Kind::Permission), Status::Waiting),
         (event(Kind::ToolDone), Status::Waiting),
@@ -674,12 +790,18 @@ fn a_subagent_s_wait_goes_back_to_what_it_interrupted() {
             (Kind::Prompt, Status::Waiting),
         ] {
             match apply(Some(&waits), &Event { kind, ..asks }) {
-                Change::Write(write) => assert_eq!((write.status, write.wait), (status, Wait::Clear), "{kind:?}"),
+                Change::Write(write) => {
+                    assert_eq!((write.status, write.wait), (status, Wait::Clear), "{kind:?}")
+                }
                 Change::Ignore(_) => assert_eq!(status, Status::Waiting, "{kind:?}"),
             }
         }
         // What the main agent does is not what was interrupted.
-        for (kind, status) in [(Kind::Prompt, Status::Running), (Kind::Stop, Status::Idle), (Kind::StopFailure, Status::Error)] {
+        for (kind, status) in [
+            (Kind::Prompt, Status::Running),
+            (Kind::Stop, Status::Idle),
+            (Kind::StopFailure, Status::Error),
+        ] {
             let Change::Write(write) = apply(Some(&waits), &event(kind)) else { panic!() };
             assert_eq!((write.status, write.wait), (status, Wait::Clear), "{kind:?}");
         }
@@ -696,7 +818,8 @@ const NO_WORDS: Words<'static> = Words { tool: "", message: "", error: "", repor
 
 #[test]
 fn details_read_as_the_format_says() {
-    let some = Words { tool: "Bash", message: "All done.", error: "rate_limit", reported: "step 3" };
+    let some =
+        Words { tool: "Bash", message: "All done.", error: "rate_limit", reported: "step 3" };
     for (detail, with, without) in [
         (Detail::Keep, "", ""),
         (Detail::Started, "session started", "session started"),
@@ -721,7 +844,8 @@ fn details_read_as_the_format_says() {
 #[test]
 fn a_message_is_cut_after_120_characters_with_three_dots() {
     for c in ["x", "é", "☃", "😀"] {
-        let message = |n: usize| put(Detail::Finished, &Words { message: &c.repeat(n), ..NO_WORDS });
+        let message =
+            |n: usize| put(Detail::Finished, &Words { message: &c.repeat(n), ..NO_WORDS });
         assert_eq!(message(119), c.repeat(119));
         assert_eq!(message(120), c.repeat(120));
         assert_eq!(message(121), format!("{}...", c.repeat(120)));
@@ -746,7 +870,10 @@ fn a_message_stands_on_one_line() {
     let message = format!("{}\r\r\0", "y".repeat(120));
     assert_eq!(put(Detail::Finished, &Words { message: &message, ..NO_WORDS }), "y".repeat(120));
     let message = format!("\r{}", "\n".repeat(121));
-    assert_eq!(put(Detail::Finished, &Words { message: &message, ..NO_WORDS }), format!("{}...", " ".repeat(120)));
+    assert_eq!(
+        put(Detail::Finished, &Words { message: &message, ..NO_WORDS }),
+        format!("{}...", " ".repeat(120))
+    );
     assert_eq!(put(Detail::Using, &Words { tool: "a\nb\rc", ..NO_WORDS }), "using a bc");
     assert_eq!(put(Detail::Reported, &Words { reported: "a\nb", ..NO_WORDS }), "a b");
 }

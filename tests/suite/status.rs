@@ -13,7 +13,20 @@ use crate::world::{World, claude, finish, has_tool};
 /// where it does not hold.
 pub fn violations(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    let known = ["$schema", "title", "description", "type", "required", "properties", "items", "enum", "const", "minimum", "pattern", "additionalProperties"];
+    let known = [
+        "$schema",
+        "title",
+        "description",
+        "type",
+        "required",
+        "properties",
+        "items",
+        "enum",
+        "const",
+        "minimum",
+        "pattern",
+        "additionalProperties",
+    ];
     for key in schema.as_object().unwrap().keys() {
         assert!(known.contains(&key.as_str()), "the validator does not know {key}");
     }
@@ -95,7 +108,8 @@ fn put(world: &World, record: &Value, legacy: bool) -> String {
     let name = if legacy {
         format!("{}.json", record["session_id"].as_str().unwrap())
     } else {
-        let digest = record["canonical_id"].as_str().unwrap().rsplit(':').next().unwrap().to_string();
+        let digest =
+            record["canonical_id"].as_str().unwrap().rsplit(':').next().unwrap().to_string();
         format!("fleet-v1-{digest}.json")
     };
     fs::write(world.sessions().join(&name), record.to_string()).unwrap();
@@ -116,9 +130,11 @@ fn record(session: &str, changes: Value) -> Value {
         record[key] = value.clone();
     }
     let text = |key: &str| record[key].as_str().unwrap().to_string();
-    let (harness, session, instance) = (text("harness_id"), text("session_id"), text("instance_id"));
+    let (harness, session, instance) =
+        (text("harness_id"), text("session_id"), text("instance_id"));
     let digest = canonical(Part::Plain(&harness), Part::Plain(&session), Part::Plain(&instance));
-    record["canonical_id"] = format!("fleet:v1:{harness}:{}", std::str::from_utf8(&digest).unwrap()).into();
+    record["canonical_id"] =
+        format!("fleet:v1:{harness}:{}", std::str::from_utf8(&digest).unwrap()).into();
     record
 }
 
@@ -139,7 +155,10 @@ fn a_missing_store_is_no_error_and_is_not_made() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "No sessions.\n", ""));
     let ran = world.agents(&["status", "--json"]);
     let value = ran.json();
-    assert_eq!((ran.code, &value["store"], &value["sessions"]), (Some(0), &json!("missing"), &json!([])));
+    assert_eq!(
+        (ran.code, &value["store"], &value["sessions"]),
+        (Some(0), &json!("missing"), &json!([]))
+    );
     assert_schema(&world, "status", &value);
     assert_eq!(world.agents(&["status", "--exit-code", "-q"]).code, Some(1));
     assert_eq!(world.agents(&["show", "x"]).code, Some(1));
@@ -150,24 +169,60 @@ fn a_missing_store_is_no_error_and_is_not_made() {
 fn every_json_output_is_as_its_schema_says() {
     let world = World::new();
     let mut agent = world.harness("claude");
-    agent.hook_with("env TMUX=/s,1,2 TMUX_PANE=%1", &["claude", "SessionStart"], &claude("a", "")).silent();
-    agent.hook(&["claude", "PermissionRequest"], &claude("a", r#","tool_name":"Bash","prompt_id":"p""#)).silent();
+    agent
+        .hook_with("env TMUX=/s,1,2 TMUX_PANE=%1", &["claude", "SessionStart"], &claude("a", ""))
+        .silent();
+    agent
+        .hook(
+            &["claude", "PermissionRequest"],
+            &claude("a", r#","tool_name":"Bash","prompt_id":"p""#),
+        )
+        .silent();
     agent.hook(&["claude", "Stop"], &claude("b", r#","background_tasks":[1,2]"#)).silent();
     put(&world, &json!({"session_id": "old", "agent": "gone", "ts": 5, "status": "weird"}), true);
-    put(&world, &record("odd", json!({"pid": 7, "ts": null, "turn": "x", "title": 5, "launch_id": 1, "short_id": "forged"})), false);
+    put(
+        &world,
+        &record(
+            "odd",
+            json!({"pid": 7, "ts": null, "turn": "x", "title": 5, "launch_id": 1, "short_id": "forged"}),
+        ),
+        false,
+    );
     let value = world.agents(&["status", "--json", "--all"]).json();
     assert_eq!(value["summary"]["total"], 4);
     assert_schema(&world, "status", &value);
     for session in value["sessions"].as_array().unwrap() {
         assert_schema(&world, "show", session);
     }
-    let odd = value["sessions"].as_array().unwrap().iter().find(|s| s["session_id"] == "odd").unwrap();
-    assert_eq!((&odd["pid"], &odd["ts"], odd.get("turn"), odd.get("title"), &odd["launch_id"]), (&json!("7"), &json!(0), None, None, &json!("")));
+    let odd =
+        value["sessions"].as_array().unwrap().iter().find(|s| s["session_id"] == "odd").unwrap();
+    assert_eq!(
+        (&odd["pid"], &odd["ts"], odd.get("turn"), odd.get("title"), &odd["launch_id"]),
+        (&json!("7"), &json!(0), None, None, &json!(""))
+    );
     assert_ne!(odd["short_id"], "forged");
-    assert_eq!(value["sessions"].as_array().unwrap().iter().find(|s| s["session_id"] == "b").unwrap()["background"], 2);
+    assert_eq!(
+        value["sessions"].as_array().unwrap().iter().find(|s| s["session_id"] == "b").unwrap()["background"],
+        2
+    );
     assert_schema(&world, "show", &world.agents(&["show", "a", "--json"]).json());
     assert_schema(&world, "paths", &world.agents(&["paths", "--json"]).json());
-    assert_schema(&world, "notify", &world.agents(&["notify", "--harness", "other", "--session", "n", "--status", "idle", "--json"]).json());
+    assert_schema(
+        &world,
+        "notify",
+        &world
+            .agents(&[
+                "notify",
+                "--harness",
+                "other",
+                "--session",
+                "n",
+                "--status",
+                "idle",
+                "--json",
+            ])
+            .json(),
+    );
     assert_schema(&world, "cleanup", &world.agents(&["cleanup", "--json"]).json());
     assert_schema(&world, "cleanup", &world.agents(&["cleanup", "--json", "--dry-run"]).json());
     assert_schema(&world, "hook", &agent.strict(&["claude", "Stop"], &claude("b", "")));
@@ -181,11 +236,19 @@ fn every_json_output_is_as_its_schema_says() {
 fn lists_are_the_same_sessions_in_every_form() {
     let world = World::new();
     for (i, status) in ["waiting", "idle", "running", "error"].iter().enumerate() {
-        put(&world, &record(&format!("s{i}"), json!({"status": status, "repo": format!("r{}", 9 - i)})), false);
+        put(
+            &world,
+            &record(&format!("s{i}"), json!({"status": status, "repo": format!("r{}", 9 - i)})),
+            false,
+        );
     }
     let json: Vec<Value> = world.sessions_json();
-    let lines: Vec<Value> =
-        world.agents(&["status", "--jsonl"]).out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let lines: Vec<Value> = world
+        .agents(&["status", "--jsonl"])
+        .out
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
     assert_eq!(json, lines);
     let mut sorted = ids(&world, &[]);
     sorted.sort();
@@ -193,9 +256,22 @@ fn lists_are_the_same_sessions_in_every_form() {
     assert_eq!(ids(&world, &["--sort", "status"]), ["s0", "s3", "s2", "s1"]);
     assert_eq!(ids(&world, &["--sort", "repo"]), ["s3", "s2", "s1", "s0"]);
     let value = world.agents(&["status", "--json", "--sort", "repo"]).json();
-    let order: Vec<&str> = value["sessions"].as_array().unwrap().iter().map(|s| s["session_id"].as_str().unwrap()).collect();
+    let order: Vec<&str> = value["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["session_id"].as_str().unwrap())
+        .collect();
     assert_eq!(order, ["s3", "s2", "s1", "s0"]);
-    for (status, count) in [("waiting", 1), ("idle", 1), ("running", 1), ("error", 1), ("started", 0), ("total", 4), ("needs_attention", 1)] {
+    for (status, count) in [
+        ("waiting", 1),
+        ("idle", 1),
+        ("running", 1),
+        ("error", 1),
+        ("started", 0),
+        ("total", 4),
+        ("needs_attention", 1),
+    ] {
         assert_eq!(value["summary"][status], count, "{status}");
     }
     let table = world.agents(&["status"]).out;
@@ -209,8 +285,19 @@ fn filters_take_what_they_say() {
     put(&world, &record("wait", json!({"status": "waiting"})), false);
     put(&world, &record("idle-old", json!({"status": "idle", "ts": now() - 300})), false);
     put(&world, &record("idle-new", json!({"status": "idle"})), false);
-    put(&world, &record("codex", json!({"harness_id": "codex", "agent": "codex", "status": "error"})), false);
-    put(&world, &record("proc-9", json!({"record_kind": "process", "source": "process", "status": "discovered", "pid": "9"})), false);
+    put(
+        &world,
+        &record("codex", json!({"harness_id": "codex", "agent": "codex", "status": "error"})),
+        false,
+    );
+    put(
+        &world,
+        &record(
+            "proc-9",
+            json!({"record_kind": "process", "source": "process", "status": "discovered", "pid": "9"}),
+        ),
+        false,
+    );
     put(&world, &record("odd id;", json!({})), false);
     let sorted = |args: &[&str]| {
         let mut ids = ids(&world, args);
@@ -219,7 +306,18 @@ fn filters_take_what_they_say() {
     };
     assert_eq!(sorted(&["--attention"]), ["idle-old", "wait"]);
     assert_eq!(sorted(&["--harness", "codex"]), ["codex"]);
-    assert_eq!(sorted(&["--harness", "codex", "--harness=claude", "--status", "error", "--status", "waiting"]), ["codex", "wait"]);
+    assert_eq!(
+        sorted(&[
+            "--harness",
+            "codex",
+            "--harness=claude",
+            "--status",
+            "error",
+            "--status",
+            "waiting"
+        ]),
+        ["codex", "wait"]
+    );
     assert_eq!(sorted(&["--resumable"]), ["codex", "idle-new", "idle-old", "wait"]);
     assert_eq!(sorted(&["--harness", "nobody"]), Vec::<String>::new());
     assert_eq!(world.agents(&["status", "-q", "--exit-code", "--harness", "nobody"]).code, Some(1));
@@ -229,14 +327,53 @@ fn filters_take_what_they_say() {
 #[test]
 fn better_records_hide_others_and_all_shows_them() {
     let world = World::new();
-    put(&world, &record("a", json!({"pid": "11", "process_start": "5", "instance_id": "11:5"})), false);
-    put(&world, &record("a", json!({"pid": "", "process_start": "", "instance_id": "unresolved", "process_identity": "unresolved"})), false);
+    put(
+        &world,
+        &record("a", json!({"pid": "11", "process_start": "5", "instance_id": "11:5"})),
+        false,
+    );
+    put(
+        &world,
+        &record(
+            "a",
+            json!({"pid": "", "process_start": "", "instance_id": "unresolved", "process_identity": "unresolved"}),
+        ),
+        false,
+    );
     put(&world, &json!({"session_id": "a", "agent": "claude", "ts": 1}), true);
-    put(&world, &record("proc-11", json!({"pid": "11", "process_start": "5", "instance_id": "11:5", "record_kind": "process"})), false);
-    put(&world, &record("proc-12", json!({"pid": "12", "process_start": "5", "instance_id": "12:5", "record_kind": "process"})), false);
+    put(
+        &world,
+        &record(
+            "proc-11",
+            json!({"pid": "11", "process_start": "5", "instance_id": "11:5", "record_kind": "process"}),
+        ),
+        false,
+    );
+    put(
+        &world,
+        &record(
+            "proc-12",
+            json!({"pid": "12", "process_start": "5", "instance_id": "12:5", "record_kind": "process"}),
+        ),
+        false,
+    );
     put(&world, &json!({"session_id": "b", "agent": "claude", "pid": "13", "ts": 1}), true);
-    put(&world, &record("proc-13", json!({"pid": "13", "process_start": "7", "instance_id": "13:7", "record_kind": "process"})), false);
-    put(&world, &record("c", json!({"pid": "", "process_start": "", "instance_id": "unresolved", "process_identity": "unresolved"})), false);
+    put(
+        &world,
+        &record(
+            "proc-13",
+            json!({"pid": "13", "process_start": "7", "instance_id": "13:7", "record_kind": "process"}),
+        ),
+        false,
+    );
+    put(
+        &world,
+        &record(
+            "c",
+            json!({"pid": "", "process_start": "", "instance_id": "unresolved", "process_identity": "unresolved"}),
+        ),
+        false,
+    );
     let mut live = ids(&world, &[]);
     live.sort();
     assert_eq!(live, ["a", "b", "c", "proc-12"]);
@@ -247,11 +384,28 @@ fn better_records_hide_others_and_all_shows_them() {
 fn hostile_text_reaches_no_terminal() {
     let world = World::new();
     let evil = "a\u{1b}[31m\r\n\t\u{9b}2J\u{202e}\u{200b}\u{2028}\u{7f}\u{e0041}é😀#{x}";
-    put(&world, &record(evil, json!({"repo": evil, "detail": evil, "status": "waiting", "title": evil, "cwd": evil})), false);
+    put(
+        &world,
+        &record(
+            evil,
+            json!({"repo": evil, "detail": evil, "status": "waiting", "title": evil, "cwd": evil}),
+        ),
+        false,
+    );
     let forms: &[&[&str]] = &[
-        &["status"], &["status", "--json"], &["status", "--jsonl"], &["status", "-o", "repo,detail,cwd,session_id"],
-        &["status", "--line", "plain"], &["status", "--line", "tmux"], &["show", "a"], &["show", "a", "--json"],
-        &["show", evil], &["status", "--pane", evil], &["show", "no\u{1b}such"], &["status", "--sort", evil], &["\u{202e}"],
+        &["status"],
+        &["status", "--json"],
+        &["status", "--jsonl"],
+        &["status", "-o", "repo,detail,cwd,session_id"],
+        &["status", "--line", "plain"],
+        &["status", "--line", "tmux"],
+        &["show", "a"],
+        &["show", "a", "--json"],
+        &["show", evil],
+        &["status", "--pane", evil],
+        &["show", "no\u{1b}such"],
+        &["status", "--sort", evil],
+        &["\u{202e}"],
     ];
     for args in forms {
         let ran = world.agents(args);
@@ -276,8 +430,17 @@ fn hostile_text_reaches_no_terminal() {
 fn columns_are_scriptable() {
     let world = World::new();
     put(&world, &record("s", json!({"repo": "a\tb", "turn": 3})), false);
-    let ran = world.agents(&["status", "-o", "repo,turn,needs_attention,branch,terminal_env", "--header", "-z"]);
-    assert_eq!(ran.out, "repo\tturn\tneeds_attention\tbranch\tterminal_env\0a\\u{9}b\t3\tfalse\t\t{}\0");
+    let ran = world.agents(&[
+        "status",
+        "-o",
+        "repo,turn,needs_attention,branch,terminal_env",
+        "--header",
+        "-z",
+    ]);
+    assert_eq!(
+        ran.out,
+        "repo\tturn\tneeds_attention\tbranch\tterminal_env\0a\\u{9}b\t3\tfalse\t\t{}\0"
+    );
     let ran = world.agents(&["status", "-o", "repo,nope"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(64), ""));
     assert!(ran.err.contains("'nope'") && ran.err.contains("session_id"), "{ran:?}");
@@ -288,7 +451,14 @@ fn columns_are_scriptable() {
 fn the_table_fits_the_width_it_is_given() {
     let world = World::new();
     for i in 0..5 {
-        put(&world, &record(&format!("s{i}"), json!({"repo": "wide 幅広い名前 repository name", "detail": "d".repeat(300)})), false);
+        put(
+            &world,
+            &record(
+                &format!("s{i}"),
+                json!({"repo": "wide 幅広い名前 repository name", "detail": "d".repeat(300)}),
+            ),
+            false,
+        );
     }
     for width in [20usize, 40, 60, 80, 200] {
         let mut command = world.command("tongs-agents");
@@ -314,7 +484,14 @@ fn the_line_says_who_asks_and_nothing_else() {
     put(&world, &record("b", json!({"status": "idle"})), false);
     assert_eq!(line("plain"), "");
     put(&world, &record("c", json!({"status": "error", "detail": "turn failed"})), false);
-    put(&world, &record("d", json!({"status": "waiting", "repo": "lantern", "branch": "main", "detail": "permission needed: Bash #1"})), false);
+    put(
+        &world,
+        &record(
+            "d",
+            json!({"status": "waiting", "repo": "lantern", "branch": "main", "detail": "permission needed: Bash #1"}),
+        ),
+        false,
+    );
     put(&world, &record("e", json!({"status": "idle", "ts": now() - 200})), false);
     let text = line("plain");
     assert!(text.starts_with("1 waiting, 1 error, 1 idle: lantern@main permission"), "{text}");
@@ -329,9 +506,23 @@ fn show_finds_by_any_id_or_the_start_of_one() {
     put(&world, &record("alpha-2", json!({})), false);
     put(&world, &record("alpha", json!({})), false);
     let all = world.sessions_json();
-    let short = |id: &str| all.iter().find(|s| s["session_id"] == id).unwrap()["short_id"].as_str().unwrap().to_string();
-    let canonical = all.iter().find(|s| s["session_id"] == "alpha-2").unwrap()["canonical_id"].as_str().unwrap().to_string();
-    for (id, want) in [("alpha", "alpha"), ("alpha-1", "alpha-1"), (short("alpha-2").as_str(), "alpha-2"), (canonical.as_str(), "alpha-2"), (&short("alpha-1")[..10], "alpha-1")] {
+    let short = |id: &str| {
+        all.iter().find(|s| s["session_id"] == id).unwrap()["short_id"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    let canonical = all.iter().find(|s| s["session_id"] == "alpha-2").unwrap()["canonical_id"]
+        .as_str()
+        .unwrap()
+        .to_string();
+    for (id, want) in [
+        ("alpha", "alpha"),
+        ("alpha-1", "alpha-1"),
+        (short("alpha-2").as_str(), "alpha-2"),
+        (canonical.as_str(), "alpha-2"),
+        (&short("alpha-1")[..10], "alpha-1"),
+    ] {
         let ran = world.agents(&["show", id, "--json"]);
         assert_eq!(ran.json()["session_id"], want, "{id}");
     }
@@ -339,7 +530,10 @@ fn show_finds_by_any_id_or_the_start_of_one() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert_eq!((ran.err.lines().count(), ran.err.matches("fleet:v1:claude:").count()), (1, 3));
     let ran = world.agents(&["show", "beta"]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(1), "tongs-agents: no session has the id 'beta'\n"));
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (Some(1), "tongs-agents: no session has the id 'beta'\n")
+    );
     assert_eq!(world.agents(&["show", ""]).code, Some(64));
     assert_eq!(world.agents(&["show"]).code, Some(64));
 }
@@ -381,7 +575,13 @@ fn one_hint_when_nobody_maintains_the_store() {
     assert_eq!(hint(&["status", "-q"]), "");
     assert_eq!(hint(&["status", "--line", "plain"]), "");
     let stamp = world.sessions().join(".fleet-maintenance.stamp");
-    for (text, hinted) in [(now() - 10, false), (now() - 3500, false), (now() - 3700, true), (now() + 30, false), (now() + 100, true)] {
+    for (text, hinted) in [
+        (now() - 10, false),
+        (now() - 3500, false),
+        (now() - 3700, true),
+        (now() + 30, false),
+        (now() + 100, true),
+    ] {
         fs::write(&stamp, text.to_string()).unwrap();
         assert_eq!(!hint(&["status"]).is_empty(), hinted, "{text}");
     }
@@ -393,10 +593,21 @@ fn one_hint_when_nobody_maintains_the_store() {
 fn wrong_command_lines_are_one_line_and_64() {
     let world = World::new();
     for args in [
-        &["statu"][..], &["--bogus"], &["status", "--bogus"], &["status", "x"], &["status", "--json", "--jsonl"],
-        &["status", "--json-version", "2"], &["status", "--json=1"], &["status", "--sort"], &["status", "--sort", "x"],
-        &["status", "--status", "sleeping"], &["status", "--header"], &["show", "a", "b"], &["cleanup", "--if-due", "--json"],
-        &["notify"], &["notify", "--harness", "x", "--session", "s", "--status", "idle"],
+        &["statu"][..],
+        &["--bogus"],
+        &["status", "--bogus"],
+        &["status", "x"],
+        &["status", "--json", "--jsonl"],
+        &["status", "--json-version", "2"],
+        &["status", "--json=1"],
+        &["status", "--sort"],
+        &["status", "--sort", "x"],
+        &["status", "--status", "sleeping"],
+        &["status", "--header"],
+        &["show", "a", "b"],
+        &["cleanup", "--if-due", "--json"],
+        &["notify"],
+        &["notify", "--harness", "x", "--session", "s", "--status", "idle"],
         &["notify", "--harness", "other", "--session", "s", "--status", "discovered"],
         &["notify", "--harness", "other", "--session", "s", "--status", "idle", "--pid", "x"],
     ] {
@@ -407,10 +618,24 @@ fn wrong_command_lines_are_one_line_and_64() {
     }
     let ran = world.agents(&[]);
     assert_eq!((ran.code, ran.err.as_str(), ran.out.starts_with("Usage: ")), (Some(64), "", true));
-    for args in [&["--help"][..], &["-h"], &["status", "--help"], &["show", "-h"], &["notify", "--help"], &["cleanup", "--help"], &["paths", "--help"], &["schema", "--help"]] {
+    for args in [
+        &["--help"][..],
+        &["-h"],
+        &["status", "--help"],
+        &["show", "-h"],
+        &["notify", "--help"],
+        &["cleanup", "--help"],
+        &["paths", "--help"],
+        &["schema", "--help"],
+    ] {
         let ran = world.agents(args);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
-        assert!(ran.out.contains("xample") && ran.out.contains("tongs-agents(1)") && ran.out.contains("64"), "{args:?}");
+        assert!(
+            ran.out.contains("xample")
+                && ran.out.contains("tongs-agents(1)")
+                && ran.out.contains("64"),
+            "{args:?}"
+        );
     }
 }
 
@@ -421,7 +646,12 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
         put(&world, &record(&format!("s{i}"), json!({"detail": "x".repeat(500)})), false);
     }
     let mut command = world.command("tongs-agents");
-    let mut child = command.args(["status", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .args(["status", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     for args in ["status --json", "status", "--help", "paths", "schema", "show s1", "--version"] {
@@ -430,7 +660,10 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
         command.args(["-c", &format!("tongs-agents {args} >/dev/full")]);
         let ran = finish(command, b"");
         assert_eq!(ran.code, Some(74), "{args}");
-        assert!(ran.err.contains("cannot write 'standard output': no space left on device"), "{ran:?}");
+        assert!(
+            ran.err.contains("cannot write 'standard output': no space left on device"),
+            "{ran:?}"
+        );
     }
 }
 
@@ -451,7 +684,10 @@ fn ten_thousand_sessions_are_listed_in_little_memory() {
     if has_tool("jq", "ten_thousand_sessions") {
         let mut command = Command::new("sh");
         world.bare(&mut command);
-        command.args(["-c", "tongs-agents status --json | jq '.sessions | map(.session_id) | unique | length'"]);
+        command.args([
+            "-c",
+            "tongs-agents status --json | jq '.sessions | map(.session_id) | unique | length'",
+        ]);
         assert_eq!(finish(command, b"").out, "10000\n");
     }
 }

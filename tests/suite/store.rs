@@ -59,14 +59,19 @@ fn a_store_that_is_not_private_is_refused_by_all_and_never_repaired() {
         let before = bytes(&world.record_files()[0]);
         set_mode(world.path(path), mode);
         let ran = hook(&world, "Stop");
-        assert_eq!((ran.code, &ran.json()["reason"]), (Some(77), &json!("store-unsafe")), "{path} {mode:o}");
+        assert_eq!(
+            (ran.code, &ran.json()["reason"]),
+            (Some(77), &json!("store-unsafe")),
+            "{path} {mode:o}"
+        );
         world.run("tongs-hook", &["claude", "Stop"], claude("s", "").as_bytes()).silent();
         let ran = world.agents(&["status", "--json"]);
         assert_eq!((ran.code, &ran.json()["store"]), (Some(1), &json!("unavailable")));
         assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
         let ran = world.agents(&["cleanup", "--json"]);
         assert_eq!((ran.code, &ran.json()["skipped"]), (Some(1), &json!("unavailable")));
-        let ran = world.agents(&["notify", "--harness", "other", "--session", "x", "--status", "idle"]);
+        let ran =
+            world.agents(&["notify", "--harness", "other", "--session", "x", "--status", "idle"]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""));
         assert_eq!(fs::metadata(world.path(path)).unwrap().permissions().mode() & 0o7777, mode);
         set_mode(world.path(path), 0o700);
@@ -106,17 +111,29 @@ fn the_state_directory_is_chosen_by_the_documented_variables() {
     };
     assert_eq!(path(&[]), world.sessions().to_str().unwrap());
     assert_eq!(path(&[("XDG_STATE_HOME", "/x/")]), "/x/tongs-agents/sessions");
-    assert_eq!(path(&[("XDG_STATE_HOME", "/x"), ("TONGS_AGENTS_STATE_DIR", "/y//")]), "/y/sessions");
-    assert_eq!(path(&[("XDG_STATE_HOME", "x"), ("TONGS_AGENTS_STATE_DIR", "./y")]), world.sessions().to_str().unwrap());
-    assert_eq!(path(&[("XDG_STATE_HOME", ""), ("TONGS_AGENTS_STATE_DIR", "")]), world.sessions().to_str().unwrap());
+    assert_eq!(
+        path(&[("XDG_STATE_HOME", "/x"), ("TONGS_AGENTS_STATE_DIR", "/y//")]),
+        "/y/sessions"
+    );
+    assert_eq!(
+        path(&[("XDG_STATE_HOME", "x"), ("TONGS_AGENTS_STATE_DIR", "./y")]),
+        world.sessions().to_str().unwrap()
+    );
+    assert_eq!(
+        path(&[("XDG_STATE_HOME", ""), ("TONGS_AGENTS_STATE_DIR", "")]),
+        world.sessions().to_str().unwrap()
+    );
 }
 
 #[test]
 fn what_stands_in_a_records_place_and_is_no_file_of_ours_drops_the_event() {
-    let places: &[(&str, fn(&Path, &Path))] = &[
+    type Make = fn(&Path, &Path);
+    let places: &[(&str, Make)] = &[
         ("a link", |place, other| symlink(other, place).unwrap()),
         ("a dangling link", |place, _| symlink("/nonexistent", place).unwrap()),
-        ("a FIFO", |place, _| assert!(Command::new("mkfifo").arg(place).status().unwrap().success())),
+        ("a FIFO", |place, _| {
+            assert!(Command::new("mkfifo").arg(place).status().unwrap().success())
+        }),
         ("a directory", |place, _| fs::create_dir(place).unwrap()),
         ("a hard link", |place, other| fs::hard_link(other, place).unwrap()),
         ("a socket", |place, _| drop(std::os::unix::net::UnixListener::bind(place).unwrap())),
@@ -126,7 +143,8 @@ fn what_stands_in_a_records_place_and_is_no_file_of_ours_drops_the_event() {
             let world = World::new();
             assert_eq!(hook(&world, "SessionStart").code, Some(0));
             let start = |f: &&String| f.starts_with("fleet-v1") || f.starts_with(".fleet-v1");
-            let name = world.files().iter().filter(start).find(|f| f.ends_with(kind)).unwrap().clone();
+            let name =
+                world.files().iter().filter(start).find(|f| f.ends_with(kind)).unwrap().clone();
             // The path of a socket is short.
             let place = world.sessions().join(&name);
             fs::remove_file(&place).unwrap();
@@ -160,7 +178,14 @@ fn a_corrupt_record_counts_as_absent_and_is_written_over() {
     assert_eq!(hook(&world, "SessionStart").code, Some(0));
     let place = world.record_files()[0].clone();
     let good = fs::read_to_string(&place).unwrap();
-    for bad in ["", "{", "null", &good[..good.len() / 2], &good.replace("\"pid\"", "\"pit\"").replace("s", "t"), &"x".repeat(70_000)] {
+    for bad in [
+        "",
+        "{",
+        "null",
+        &good[..good.len() / 2],
+        &good.replace("\"pid\"", "\"pit\"").replace("s", "t"),
+        &"x".repeat(70_000),
+    ] {
         fs::write(&place, bad).unwrap();
         assert_eq!(world.agents(&["status", "--json"]).json()["skipped"], 1);
         assert_eq!(hook(&world, "Stop").json()["outcome"], "written");
@@ -174,7 +199,8 @@ fn a_record_of_a_newer_schema_is_never_written_over() {
     let world = World::new();
     assert_eq!(hook(&world, "SessionStart").code, Some(0));
     let place = world.record_files()[0].clone();
-    let newer = fs::read_to_string(&place).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
+    let newer =
+        fs::read_to_string(&place).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
     fs::write(&place, &newer).unwrap();
     let ran = hook(&world, "Stop");
     assert_eq!((ran.code, &ran.json()["reason"]), (Some(65), &json!("record-newer")));
@@ -197,9 +223,13 @@ fn a_held_lock_makes_the_hook_drop_and_a_command_say_busy_in_bounded_time() {
         let ran = hook(&world, "Stop");
         assert_eq!((ran.code, &ran.json()["reason"]), (Some(75), &json!("lock-busy")), "{start}");
         world.run("tongs-hook", &["claude", "Stop"], claude("s", "").as_bytes()).silent();
-        let ran = world.agents(&["notify", "--harness", "claude", "--session", "s", "--status", "idle"]);
+        let ran =
+            world.agents(&["notify", "--harness", "claude", "--session", "s", "--status", "idle"]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(75), ""));
-        assert!(ran.err.contains("cannot write session 's': another process holds its lock"), "{ran:?}");
+        assert!(
+            ran.err.contains("cannot write session 's': another process holds its lock"),
+            "{ran:?}"
+        );
         assert_eq!(bytes(&world.record_files()[0]), before);
         // A reader does not care.
         assert_eq!(world.sessions_json().len(), 1);
@@ -215,9 +245,14 @@ fn a_lock_of_another_session_is_nobodys_business() {
     }
     let world = World::new();
     assert_eq!(hook(&world, "SessionStart").code, Some(0));
-    let locks: Vec<Holder> =
-        world.files().iter().filter(|f| f.ends_with(".lock")).map(|f| Holder::of(&world.sessions().join(f))).collect();
-    let ran = world.run("tongs-hook", &["--strict", "claude", "Stop"], claude("other", "").as_bytes());
+    let locks: Vec<Holder> = world
+        .files()
+        .iter()
+        .filter(|f| f.ends_with(".lock"))
+        .map(|f| Holder::of(&world.sessions().join(f)))
+        .collect();
+    let ran =
+        world.run("tongs-hook", &["--strict", "claude", "Stop"], claude("other", "").as_bytes());
     assert_eq!(ran.json()["outcome"], "written");
     drop(locks);
 }
@@ -260,7 +295,11 @@ fn a_full_disk_keeps_the_old_record_and_leaves_no_file() {
     );
     let Some(ran) = in_namespace(&world, "a_full_disk", &script) else { return };
     let lines: Vec<&str> = ran.out.lines().collect();
-    assert_eq!((lines[0], lines[2], lines[3], lines[4]), ("code 0", "strict 74", "same", "0"), "{ran:?}");
+    assert_eq!(
+        (lines[0], lines[2], lines[3], lines[4]),
+        ("code 0", "strict 74", "same", "0"),
+        "{ran:?}"
+    );
     assert!(lines[1].contains("write-failed") && lines[5].contains("written"), "{ran:?}");
     assert_eq!(ran.err, "");
 }
@@ -302,7 +341,11 @@ fn a_thread_that_swaps_the_directory_for_a_link_gets_nothing_written_elsewhere()
             while !stop.load(Ordering::Relaxed) {
                 let sessions = world.sessions();
                 let _ = rustix::fs::renameat_with(
-                    rustix::fs::CWD, &sessions, rustix::fs::CWD, &link, rustix::fs::RenameFlags::EXCHANGE,
+                    rustix::fs::CWD,
+                    &sessions,
+                    rustix::fs::CWD,
+                    &link,
+                    rustix::fs::RenameFlags::EXCHANGE,
                 );
             }
         });

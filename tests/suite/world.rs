@@ -143,7 +143,11 @@ impl World {
 
     /// The record files.
     pub fn record_files(&self) -> Vec<PathBuf> {
-        self.files().iter().filter(|n| n.ends_with(".json")).map(|n| self.sessions().join(n)).collect()
+        self.files()
+            .iter()
+            .filter(|n| n.ends_with(".json"))
+            .map(|n| self.sessions().join(n))
+            .collect()
     }
 
     /// The only record, as it is stored.
@@ -172,7 +176,10 @@ impl World {
     /// The stored record of the session with this id.
     #[track_caller]
     pub fn record_of(&self, id: &str) -> Value {
-        let records = self.record_files().into_iter().map(|f| serde_json::from_slice(&fs::read(f).unwrap()).unwrap());
+        let records = self
+            .record_files()
+            .into_iter()
+            .map(|f| serde_json::from_slice(&fs::read(f).unwrap()).unwrap());
         records.into_iter().find(|r: &Value| r["session_id"] == id).unwrap()
     }
 
@@ -241,7 +248,10 @@ impl<'w> Harness<'w> {
     /// Runs a shell command as the harness's child and waits for it.
     pub fn shell(&mut self, command: &str) -> Ran {
         self.count += 1;
-        let (out, err) = (self.world.path(&format!("out-{}-{}", self.pid(), self.count)), self.world.path(&format!("err-{}-{}", self.pid(), self.count)));
+        let (out, err) = (
+            self.world.path(&format!("out-{}-{}", self.pid(), self.count)),
+            self.world.path(&format!("err-{}-{}", self.pid(), self.count)),
+        );
         // A program of another name runs the command: a subshell of the stub
         // would be a second process of the harness.
         let script = self.world.path(&format!("script-{}-{}", self.pid(), self.count));

@@ -88,12 +88,7 @@ impl Extent {
         };
         faults.push(Fault::Once("ENOSPC"));
         if self == Extent::All {
-            faults.extend(
-                errors(name)
-                    .iter()
-                    .filter(|e| **e != "ENOSPC")
-                    .map(|e| Fault::Once(e)),
-            );
+            faults.extend(errors(name).iter().filter(|e| **e != "ENOSPC").map(|e| Fault::Once(e)));
             faults.extend(["ENOSPC", "EIO", "EMFILE"].map(Fault::On));
         }
         // The standard library's hash maps end the program where random bytes are
@@ -135,17 +130,15 @@ fn errors(name: &str) -> &'static [&'static str] {
         }
         // EAGAIN is EWOULDBLOCK by its other name.
         "flock" => &["EINTR", "ENOLCK", "EAGAIN"],
-        "rename" | "renameat" | "renameat2" => &[
-            "ENOSPC", "EIO", "EROFS", "EINVAL", "ENOSYS", "EDQUOT", "EPERM", "ENOENT",
-        ],
+        "rename" | "renameat" | "renameat2" => {
+            &["ENOSPC", "EIO", "EROFS", "EINVAL", "ENOSYS", "EDQUOT", "EPERM", "ENOENT"]
+        }
         "stat" | "lstat" | "newfstatat" | "statx" => &["EIO", "ENOMEM", "EACCES", "ENOENT"],
         "fstat" | "fstatfs" => &["EIO", "ENOMEM"],
-        "unlink" | "unlinkat" => &[
-            "EIO", "EROFS", "EACCES", "EPERM", "EBUSY", "ENOENT", "EINTR",
-        ],
-        "mkdir" | "mkdirat" => &[
-            "ENOSPC", "EIO", "EROFS", "EACCES", "EPERM", "EDQUOT", "ENOMEM", "EMLINK",
-        ],
+        "unlink" | "unlinkat" => &["EIO", "EROFS", "EACCES", "EPERM", "EBUSY", "ENOENT", "EINTR"],
+        "mkdir" | "mkdirat" => {
+            &["ENOSPC", "EIO", "EROFS", "EACCES", "EPERM", "EDQUOT", "ENOMEM", "EMLINK"]
+        }
         "readlink" | "readlinkat" => &["EIO", "EACCES", "EPERM", "ENOENT", "ENOMEM"],
         "getdents64" => &["EIO", "EINTR", "ENOENT", "ENOMEM"],
         "lseek" => &["EINVAL", "ESPIPE"],
@@ -178,22 +171,12 @@ pub fn points(trace: &str) -> (Vec<Point>, Vec<String>) {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             continue;
         }
-        let k = counts
-            .entry(name.to_owned())
-            .and_modify(|k| *k += 1)
-            .or_insert(1);
-        let point = Point {
-            name: name.to_owned(),
-            k: *k,
-        };
+        let k = counts.entry(name.to_owned()).and_modify(|k| *k += 1).or_insert(1);
+        let point = Point { name: name.to_owned(), k: *k };
         ours |= rest.contains("\"/dev/null\"");
         // How often the timer interrupts is another number in every run.
         let timed = matches!(name, "rt_sigreturn" | "restart_syscall");
-        if ours && !timed {
-            points.push(point)
-        } else {
-            left_out.push(point.to_string())
-        }
+        if ours && !timed { points.push(point) } else { left_out.push(point.to_string()) }
     }
     (points, left_out)
 }

@@ -27,10 +27,7 @@ pub struct Wrong {
 
 impl Wrong {
     pub fn new(kind: &str, text: impl Into<String>) -> Wrong {
-        Wrong {
-            kind: kind.into(),
-            text: text.into(),
-        }
+        Wrong { kind: kind.into(), text: text.into() }
     }
 }
 
@@ -59,18 +56,14 @@ impl Scene<'_> {
         let listed = match serde_json::from_str::<Value>(&status.out) {
             Ok(listed) if status.code == Some(0) => listed,
             _ => {
-                seen.wrong.push(Wrong::new(
-                    "torn",
-                    format!("the store cannot be listed: {status:?}"),
-                ));
+                seen.wrong
+                    .push(Wrong::new("torn", format!("the store cannot be listed: {status:?}")));
                 return seen;
             }
         };
         if listed["skipped"] != 0 {
-            seen.wrong.push(Wrong::new(
-                "torn",
-                format!("{} files are no records", listed["skipped"]),
-            ));
+            seen.wrong
+                .push(Wrong::new("torn", format!("{} files are no records", listed["skipped"])));
         }
         for path in self.world.record_files() {
             self.look_at(&path, settled, &mut states, &mut seen);
@@ -118,10 +111,7 @@ impl Scene<'_> {
             // Agents of whoever runs the tests, or one of ours whose record could
             // not be read: its process record is hidden once it can.
             if record["record_kind"] != "process" {
-                seen.wrong.push(Wrong::new(
-                    "torn",
-                    format!("nobody wrote the session {session}"),
-                ));
+                seen.wrong.push(Wrong::new("torn", format!("nobody wrote the session {session}")));
             }
             return;
         };
@@ -133,10 +123,8 @@ impl Scene<'_> {
         let is_new = matches!(expect.after, After::New(status, event)
             if record["status"] == status && record["last_event"] == event);
         if !is_new {
-            seen.wrong.push(Wrong::new(
-                "torn",
-                format!("{session} is neither old nor new: {record}"),
-            ));
+            seen.wrong
+                .push(Wrong::new("torn", format!("{session} is neither old nor new: {record}")));
         } else if record["pid"] == "" && !settled {
             seen.unresolved += 1;
             // Beside the record with the process it is hidden; alone it counts.
@@ -159,14 +147,10 @@ impl Scene<'_> {
                 continue;
             }
             if !ids.insert(id) {
-                seen.wrong
-                    .push(Wrong::new("torn", format!("{id} is listed twice")));
+                seen.wrong.push(Wrong::new("torn", format!("{id} is listed twice")));
             }
             if !self.expected.iter().any(|e| e.session == id) {
-                seen.wrong.push(Wrong::new(
-                    "torn",
-                    format!("{id} is listed and is no session"),
-                ));
+                seen.wrong.push(Wrong::new("torn", format!("{id} is listed and is no session")));
             }
         }
         for expect in &self.expected {
@@ -176,10 +160,7 @@ impl Scene<'_> {
                 _ => false,
             };
             if must && !ids.contains(expect.session.as_str()) {
-                seen.wrong.push(Wrong::new(
-                    "lost",
-                    format!("{} is not listed", expect.session),
-                ));
+                seen.wrong.push(Wrong::new("lost", format!("{} is not listed", expect.session)));
             }
         }
     }
@@ -193,20 +174,17 @@ impl Scene<'_> {
             } else if name == ".fleet-maintenance.stamp" {
                 let stamp = bytes(&path);
                 if stamp.is_empty() || !stamp.iter().all(u8::is_ascii_digit) {
-                    seen.wrong
-                        .push(Wrong::new("torn", "the stamp is no number"));
+                    seen.wrong.push(Wrong::new("torn", "the stamp is no number"));
                 }
             } else if name.starts_with(".tongs-proc-v1-") {
                 let lines = bytes(&path);
                 if lines.last() != Some(&b'\n')
                     || lines.iter().filter(|b| **b == b'\n').count() != 3
                 {
-                    seen.wrong
-                        .push(Wrong::new("torn", format!("{name} has not three lines")));
+                    seen.wrong.push(Wrong::new("torn", format!("{name} has not three lines")));
                 }
             } else if name.ends_with(".lock") && fs::metadata(&path).unwrap().len() != 0 {
-                seen.wrong
-                    .push(Wrong::new("torn", format!("{name} is not empty")));
+                seen.wrong.push(Wrong::new("torn", format!("{name} is not empty")));
             }
         }
     }

@@ -40,9 +40,7 @@ fn say(line: &str) {
 }
 
 fn tools(test: &str) -> Option<Tools> {
-    Tools::find()
-        .map_err(|why| say(&format!("skipped {test}: {why}")))
-        .ok()
+    Tools::find().map_err(|why| say(&format!("skipped {test}: {why}"))).ok()
 }
 
 fn sweep_all(tools: &Tools, share: Share) -> Vec<Tally> {
@@ -85,12 +83,7 @@ fn sweep_in_parts(way: &[&str], count: usize) -> Vec<Vec<Tally>> {
             let child = Command::new(way[0])
                 .args(&way[1..])
                 .arg(std::env::current_exe().unwrap())
-                .args([
-                    "--exact",
-                    "one_part_of_the_sweep",
-                    "--ignored",
-                    "--nocapture",
-                ])
+                .args(["--exact", "one_part_of_the_sweep", "--ignored", "--nocapture"])
                 .env(PART, format!("{index}/{count}"))
                 .env(REPORT, &report)
                 .stdout(Stdio::null())
@@ -102,18 +95,9 @@ fn sweep_in_parts(way: &[&str], count: usize) -> Vec<Vec<Tally>> {
         .collect();
     let read = |(child, report): (std::process::Child, std::path::PathBuf)| {
         let output = child.wait_with_output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let report: Value = serde_json::from_slice(&world::bytes(report)).unwrap();
-        report
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(Tally::of_json)
-            .collect()
+        report.as_array().unwrap().iter().map(Tally::of_json).collect()
     };
     parts.into_iter().map(read).collect()
 }
@@ -125,10 +109,7 @@ fn one_part_of_the_sweep() {
         return;
     };
     let (index, of) = part.split_once('/').unwrap();
-    let share = Share {
-        index: index.parse().unwrap(),
-        of: of.parse().unwrap(),
-    };
+    let share = Share { index: index.parse().unwrap(), of: of.parse().unwrap() };
     let mut tallies = sweep_all(&Tools::find().unwrap(), share);
     let report: Vec<Value> = tallies.iter_mut().map(Tally::json).collect();
     std::fs::write(std::env::var_os(REPORT).unwrap(), json!(report).to_string()).unwrap();
@@ -139,9 +120,7 @@ fn a_fault_at_any_call_leaves_whole_records_a_silent_hook_and_a_store_that_works
     let Some(tools) = tools("the sweep") else {
         return;
     };
-    let count = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(8);
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     let parts = match alone() {
         Some(way) => sweep_in_parts(&way, count),
         None => std::thread::scope(|scope| {
@@ -154,44 +133,25 @@ fn a_fault_at_any_call_leaves_whole_records_a_silent_hook_and_a_store_that_works
                     })
                 })
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         }),
     };
     let mut totals: Vec<Tally> = Subject::ALL.map(|_| Tally::default()).into();
     for part in parts {
-        totals
-            .iter_mut()
-            .zip(part)
-            .for_each(|(total, tally)| total.add(tally));
+        totals.iter_mut().zip(part).for_each(|(total, tally)| total.add(tally));
     }
     let mut wrong: Vec<String> = Vec::new();
     for (subject, total) in Subject::ALL.iter().zip(&mut totals) {
         say(&format!("{}: {}", subject.name(), total.line()));
         say(&format!("    left out: {}", total.left_out.join(", ")));
-        assert!(
-            total.missed * 10 <= total.runs,
-            "{}: the faults miss their calls",
-            subject.name()
-        );
+        assert!(total.missed * 10 <= total.runs, "{}: the faults miss their calls", subject.name());
         wrong.extend(findings(total));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} findings:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn findings(tally: &Tally) -> Vec<String> {
-    tally
-        .wrong
-        .iter()
-        .map(|w| format!("{}: {}", w.kind, w.text))
-        .collect()
+    tally.wrong.iter().map(|w| format!("{}: {}", w.kind, w.text)).collect()
 }
 
 #[test]
@@ -224,10 +184,7 @@ fn a_hook_that_writes_in_place_is_caught_tearing_records() {
         return;
     };
     let mut tally = sweep_stand_in(&tools, |file, record| {
-        format!(
-            ": >'{0}'\nprintf %s '{record}' >>'{0}'\nexit 0",
-            file.display()
-        )
+        format!(": >'{0}'\nprintf %s '{record}' >>'{0}'\nexit 0", file.display())
     });
     say(&format!("a hook that writes in place: {}", tally.line()));
     assert!(tally.torn > 0 && tally.count("torn") > 0, "{tally:?}");
@@ -247,10 +204,7 @@ fn a_hook_that_gives_up_half_way_is_caught_by_its_exit_status_and_its_temporary_
         )
     });
     say(&format!("a hook that gives up half way: {}", tally.line()));
-    assert!(
-        tally.count("temp") > 0 && tally.count("exit") > 0,
-        "{tally:?}"
-    );
+    assert!(tally.count("temp") > 0 && tally.count("exit") > 0, "{tally:?}");
     // It renames, so the same look at the store must find nothing torn.
     assert_eq!((tally.torn, tally.count("lost")), (0, 0), "{tally:?}");
 }

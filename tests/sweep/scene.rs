@@ -110,11 +110,7 @@ impl<'w> Scene<'w> {
         let mut scene = Scene {
             world,
             subject,
-            parent: world.harness(if subject == Subject::Cleanup {
-                "driver"
-            } else {
-                "claude"
-            }),
+            parent: world.harness(if subject == Subject::Cleanup { "driver" } else { "claude" }),
             others: Vec::new(),
             words: String::new(),
             expected: Vec::new(),
@@ -141,9 +137,7 @@ impl<'w> Scene<'w> {
         );
         if self.subject != FirstEver {
             let mut bystander = self.world.harness("claude");
-            bystander
-                .hook(&["claude", "SessionStart"], &claude("s0", ""))
-                .silent();
+            bystander.hook(&["claude", "SessionStart"], &claude("s0", "")).silent();
             self.others.push(bystander);
             self.expect("s0", After::Same, true);
         }
@@ -159,11 +153,7 @@ impl<'w> Scene<'w> {
             self.hook("SessionStart", "earlier");
             // Ending the earlier session is tried once; a session whose end was
             // missed goes with its process.
-            self.expect(
-                "earlier",
-                After::New("ended", "claude.session-start"),
-                false,
-            );
+            self.expect("earlier", After::New("ended", "claude.session-start"), false);
         }
         let after = match self.subject {
             Tool => After::New("running", "claude.tool-use"),
@@ -180,11 +170,7 @@ impl<'w> Scene<'w> {
         fs::write(&file, claude(session, "")).unwrap();
         let hook = self.world.path("bin/tongs-hook");
         self.parent
-            .shell(&format!(
-                "exec '{}' claude {event} <'{}'",
-                hook.display(),
-                file.display()
-            ))
+            .shell(&format!("exec '{}' claude {event} <'{}'", hook.display(), file.display()))
             .silent();
     }
 
@@ -192,11 +178,7 @@ impl<'w> Scene<'w> {
         let event = |stub: &mut Harness<'_>, event: &str, session: &str| {
             let file = self.world.path("before.json");
             fs::write(&file, claude(session, "")).unwrap();
-            stub.shell(&format!(
-                "exec tongs-hook claude {event} <'{}'",
-                file.display()
-            ))
-            .silent();
+            stub.shell(&format!("exec tongs-hook claude {event} <'{}'", file.display())).silent();
         };
         let mut living = self.world.harness("claude");
         event(&mut living, "SessionStart", "over");
@@ -219,18 +201,11 @@ impl<'w> Scene<'w> {
         fields.insert("started".into(), ts.into());
         fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
 
-        self.words = format!(
-            "'{}' cleanup",
-            self.world.path("bin/tongs-agents").display()
-        );
+        self.words = format!("'{}' cleanup", self.world.path("bin/tongs-agents").display());
         self.expect("living", After::Same, true);
         self.expect("over", After::Gone, true);
         self.expect("dead", After::Gone, true);
-        self.expect(
-            &format!("proc-{}", unreported.pid()),
-            After::New("discovered", ""),
-            true,
-        );
+        self.expect(&format!("proc-{}", unreported.pid()), After::New("discovered", ""), true);
         self.others.extend([living, unreported]);
     }
 
@@ -250,12 +225,7 @@ impl<'w> Scene<'w> {
 
     fn expect(&mut self, session: &str, after: After, sure: bool) {
         let before = self.file(session).map(bytes);
-        self.expected.push(Expect {
-            session: session.into(),
-            before,
-            after,
-            sure,
-        });
+        self.expected.push(Expect { session: session.into(), before, after, sure });
     }
 
     /// The file of a session's record.
@@ -294,12 +264,7 @@ impl<'w> Scene<'w> {
             rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
             file
         };
-        self.world
-            .files()
-            .into_iter()
-            .filter(is_lock)
-            .map(hold)
-            .collect()
+        self.world.files().into_iter().filter(is_lock).map(hold).collect()
     }
 
     /// Runs the program behind `before`, which is empty or the words of a
@@ -317,26 +282,15 @@ impl<'w> Scene<'w> {
     pub fn age_and_clean(&mut self, temps: &[PathBuf]) -> Vec<Wrong> {
         for temp in temps {
             let then = SystemTime::now() - Duration::from_secs(601);
-            fs::File::options()
-                .write(true)
-                .open(temp)
-                .unwrap()
-                .set_modified(then)
-                .unwrap();
+            fs::File::options().write(true).open(temp).unwrap().set_modified(then).unwrap();
         }
         let ran = self.parent.shell("exec tongs-agents cleanup");
         let mut wrong = Vec::new();
         if ran.code != Some(0) {
-            wrong.push(Wrong::new(
-                "again",
-                format!("a later cleanup ended so: {ran:?}"),
-            ));
+            wrong.push(Wrong::new("again", format!("a later cleanup ended so: {ran:?}")));
         }
         if temps.iter().any(|temp| temp.exists()) {
-            wrong.push(Wrong::new(
-                "again",
-                "a later cleanup left an old temporary file",
-            ));
+            wrong.push(Wrong::new("again", "a later cleanup left an old temporary file"));
         }
         wrong
     }

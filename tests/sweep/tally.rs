@@ -24,31 +24,20 @@ impl Tools {
     pub fn find() -> Result<Tools, String> {
         let find = |name: &str| {
             let path = std::env::var_os("PATH").unwrap_or_default();
-            let found = std::env::split_paths(&path)
-                .map(|dir| dir.join(name))
-                .find(|file| file.exists());
+            let found =
+                std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.exists());
             found.ok_or(format!("{name} is not installed"))
         };
-        let tools = Tools {
-            strace: find("strace")?,
-            timeout: find("timeout")?,
-        };
+        let tools = Tools { strace: find("strace")?, timeout: find("timeout")? };
         let tried = std::process::Command::new(&tools.strace)
-            .args([
-                "-o",
-                "/dev/null",
-                "-e",
-                "inject=close:error=EIO:when=60000",
-                "true",
-            ])
+            .args(["-o", "/dev/null", "-e", "inject=close:error=EIO:when=60000", "true"])
             .output()
             .map_err(|e| format!("strace: {e}"))?;
         match tried.status.success() {
             true => Ok(tools),
-            false => Err(format!(
-                "strace may not: {}",
-                String::from_utf8_lossy(&tried.stderr).trim()
-            )),
+            false => {
+                Err(format!("strace may not: {}", String::from_utf8_lossy(&tried.stderr).trim()))
+            }
         }
     }
 }
@@ -140,11 +129,7 @@ impl Tally {
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         for (name, number) in self.numbers() {
-            let _ = write!(
-                line,
-                "{}{number} {name}",
-                if line.is_empty() { "" } else { ", " }
-            );
+            let _ = write!(line, "{}{number} {name}", if line.is_empty() { "" } else { ", " });
         }
         line
     }
@@ -152,11 +137,8 @@ impl Tally {
     /// For the way from one process to another.
     pub fn json(&mut self) -> Value {
         let numbers: Vec<usize> = self.numbers().into_iter().map(|(_, n)| *n).collect();
-        let wrong: Vec<[&str; 2]> = self
-            .wrong
-            .iter()
-            .map(|w| [w.kind.as_str(), w.text.as_str()])
-            .collect();
+        let wrong: Vec<[&str; 2]> =
+            self.wrong.iter().map(|w| [w.kind.as_str(), w.text.as_str()]).collect();
         json!({ "numbers": numbers, "left_out": self.left_out, "wrong": wrong })
     }
 
@@ -168,10 +150,7 @@ impl Tally {
             left_out: list(&value["left_out"]).iter().map(text).collect(),
             wrong: list(&value["wrong"])
                 .iter()
-                .map(|w| Wrong {
-                    kind: text(&w[0]),
-                    text: text(&w[1]),
-                })
+                .map(|w| Wrong { kind: text(&w[0]), text: text(&w[1]) })
                 .collect(),
             ..Tally::default()
         };
@@ -205,12 +184,7 @@ pub struct Sweep<'w> {
 
 impl<'w> Sweep<'w> {
     pub fn new(world: &'w World, tools: &Tools, scene: Scene<'w>) -> Sweep<'w> {
-        Sweep {
-            scene,
-            tools: tools.clone(),
-            trace: world.path("trace"),
-            tally: Tally::default(),
-        }
+        Sweep { scene, tools: tools.clone(), trace: world.path("trace"), tally: Tally::default() }
     }
 
     /// Does this share of the points.
@@ -268,16 +242,9 @@ impl<'w> Sweep<'w> {
         let seen = self.scene.look(true);
         assert!(seen.wrong.is_empty(), "without a fault: {:?}", seen.wrong);
         assert!(seen.temps.is_empty(), "without a fault: {:?}", seen.temps);
-        assert!(
-            seen.states.iter().all(|s| *s == State::New),
-            "without a fault: {:?}",
-            seen.states
-        );
+        assert!(seen.states.iter().all(|s| *s == State::New), "without a fault: {:?}", seen.states);
         let (points, left_out) = points(&fs::read_to_string(&self.trace).unwrap());
-        assert!(
-            points.len() > 5,
-            "the program makes next to no calls: {points:?}"
-        );
+        assert!(points.len() > 5, "the program makes next to no calls: {points:?}");
         (points, left_out)
     }
 
@@ -301,10 +268,8 @@ impl<'w> Sweep<'w> {
             _ => usize::from(fault == Fault::Kill || point.name.starts_with("unlink")),
         };
         if seen.temps.len() > may_leave {
-            wrong.push(Wrong::new(
-                "temp",
-                format!("{} temporary files are left", seen.temps.len()),
-            ));
+            wrong
+                .push(Wrong::new("temp", format!("{} temporary files are left", seen.temps.len())));
         }
         wrong.extend(seen.wrong);
         wrong.extend(self.again(may_leave.max(1)));
@@ -313,11 +278,7 @@ impl<'w> Sweep<'w> {
 
     /// Runs the program with a fault.
     fn fail(&mut self, point: &Point, fault: Fault) -> (Ran, Duration) {
-        let before = self.before(&format!(
-            "-e trace={} -e {}",
-            point.name,
-            fault.inject(point)
-        ));
+        let before = self.before(&format!("-e trace={} -e {}", point.name, fault.inject(point)));
         let start = Instant::now();
         let ran = self.scene.run(&before);
         let took = start.elapsed();
@@ -366,10 +327,7 @@ impl<'w> Sweep<'w> {
             wrong.push(Wrong::new("exit", format!("it ended with {code}")));
         }
         if is_hook && !(ran.out.is_empty() && ran.err.is_empty()) {
-            wrong.push(Wrong::new(
-                "noise",
-                format!("it printed {:?} and {:?}", ran.out, ran.err),
-            ));
+            wrong.push(Wrong::new("noise", format!("it printed {:?} and {:?}", ran.out, ran.err)));
         }
         wrong
     }
@@ -379,10 +337,7 @@ impl<'w> Sweep<'w> {
         let ran = self.scene.run("");
         let mut wrong = Vec::new();
         if ran.code != Some(0) {
-            wrong.push(Wrong::new(
-                "again",
-                format!("the next run ended so: {ran:?}"),
-            ));
+            wrong.push(Wrong::new("again", format!("the next run ended so: {ran:?}")));
         }
         let seen = self.scene.look(true);
         if seen.temps.len() > may_leave {

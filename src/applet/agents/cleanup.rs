@@ -79,7 +79,10 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     if json {
         out.append(|line| {
             let mut object = Object::open(line);
-            object.int("removed", done.removed).int("discovered", done.discovered).bool("dry_run", options.dry_run);
+            object
+                .int("removed", done.removed)
+                .int("discovered", done.discovered)
+                .bool("dry_run", options.dry_run);
             if !skipped.is_empty() {
                 object.str("skipped", skipped);
             }

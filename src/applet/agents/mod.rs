@@ -26,7 +26,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "status", about: "show the live sessions", run: status::run },
     Command { name: "show", about: "show one session", run: show::run },
     Command { name: "notify", about: "report for a program that has no hook", run: notify::run },
-    Command { name: "cleanup", about: "find unreported agents, remove what is over", run: cleanup::run },
+    Command {
+        name: "cleanup",
+        about: "find unreported agents, remove what is over",
+        run: cleanup::run,
+    },
     Command { name: "paths", about: "print the files and directories in use", run: paths::run },
     Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },
 ];
@@ -83,7 +87,9 @@ fn options<T: argh::FromArgs>(command: &str, words: &[&str]) -> Result<T, Fail> 
 fn check_version(version: Option<u32>) -> Result<(), Fail> {
     match version {
         None | Some(1) => Ok(()),
-        Some(n) => Err(Fail::new(Exit::Usage, format!("there is no JSON version {n}: this build has 1"))),
+        Some(n) => {
+            Err(Fail::new(Exit::Usage, format!("there is no JSON version {n}: this build has 1")))
+        }
     }
 }
 

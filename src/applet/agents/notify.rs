@@ -7,7 +7,7 @@ use super::super::draft::{Draft, Owner, UNRESOLVED};
 use super::super::fail::{no_timer, stdout, unwritten};
 use super::super::processes;
 use super::super::store::make;
-use super::super::writer::{Wrote, Writer, marks};
+use super::super::writer::{Writer, Wrote, marks};
 use super::{check_version, options};
 use crate::cli::{Exit, Fail};
 use crate::harness::rules::{Event, Kind, Words, put_instance};
@@ -87,7 +87,10 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     check_version(options.json_version)?;
     let row = harness::find(&options.harness).ok_or_else(|| {
         let ids: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
-        Fail::new(Exit::Usage, format!("unknown harness '{}': it is one of {}", options.harness, ids.join(", ")))
+        Fail::new(
+            Exit::Usage,
+            format!("unknown harness '{}': it is one of {}", options.harness, ids.join(", ")),
+        )
     })?;
     let status = Status::find(&options.status).filter(|s| *s != Status::Discovered).ok_or_else(|| {
         Fail::new(
@@ -109,9 +112,12 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     if options.session.is_empty() {
         return Err(Fail::new(Exit::Usage, "--session is empty"));
     }
-    let process = options.pid.map(|pid| living(pid)).transpose()?;
+    let process = options.pid.map(living).transpose()?;
     if process.is_none() && !matches!(instance_given, "" | UNRESOLVED) {
-        return Err(Fail::new(Exit::Usage, "--instance goes with --pid: without a process it is 'unresolved'"));
+        return Err(Fail::new(
+            Exit::Usage,
+            "--instance goes with --pid: without a process it is 'unresolved'",
+        ));
     }
     if process.is_some() && instance_given == UNRESOLVED {
         return Err(Fail::new(Exit::Usage, "--instance cannot be 'unresolved' with --pid"));
@@ -178,21 +184,29 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     };
     let store = make(env)?;
     let mut scratch: Box<Scratch> = Box::default();
-    let mut writer = Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
+    let mut writer =
+        Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
     let mut ancestry = Ancestry::from(here.parent);
     let written = writer.write(&mut draft, &mut ancestry, process).map_err(|e| {
         let (exit, why) = unwritten(e);
         Fail::cannot(exit, "write session", &options.session, why)
     })?;
     let Wrote::Record(status) = written else {
-        return Err(Fail::cannot(Exit::No, "write session", &options.session, "the rules keep it as it is"));
+        return Err(Fail::cannot(
+            Exit::No,
+            "write session",
+            &options.session,
+            "the rules keep it as it is",
+        ));
     };
     if options.json || options.json_version.is_some() {
         let mut canonical = Vec::new();
         id::put_canonical(&mut canonical, row.id, &digest);
         let mut line = Vec::new();
         let mut object = Object::open(&mut line);
-        object.str("canonical_id", &String::from_utf8_lossy(&canonical)).str("status", status.name());
+        object
+            .str("canonical_id", &String::from_utf8_lossy(&canonical))
+            .str("status", status.name());
         object.close();
         line.put(b"\n");
         let mut out = stdout();

@@ -51,7 +51,10 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let mut rows = matching(&store, &options.id)?;
     if rows.len() > 1 {
         let ids: Vec<String> = rows.iter().map(|row| Shown(&row.id).to_string()).collect();
-        return Err(Fail::new(Exit::No, format!("several sessions match '{}': {}", options.id, ids.join(" "))));
+        return Err(Fail::new(
+            Exit::No,
+            format!("several sessions match '{}': {}", options.id, ids.join(" ")),
+        ));
     }
     let Some(row) = rows.pop() else { return Err(none()) };
     let mut out = stdout();

@@ -105,7 +105,9 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         resumable: options.resumable,
     };
     let order = match options.sort.as_deref() {
-        Some(key) => Some(view::Order::find(key).ok_or_else(|| bad_value("sort", key, view::Order::NAMES))?),
+        Some(key) => {
+            Some(view::Order::find(key).ok_or_else(|| bad_value("sort", key, view::Order::NAMES))?)
+        }
         None if matches!(form, Form::Table) => Some(view::Order::Attention),
         None => None,
     };
@@ -113,14 +115,16 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let store = match find(env) {
         Found::Open(store) => store,
         Found::Missing => {
-            Print { form, order, env, header: options.header, end: end_of(options.null) }.nothing(&now, "missing")?;
+            Print { form, order, env, header: options.header, end: end_of(options.null) }
+                .nothing(&now, "missing")?;
             return Ok(if options.exit_code { Exit::No } else { Exit::Ok });
         }
         Found::Unavailable(why, root) => {
             if !matches!(form, Form::Nothing) {
                 hint(&trouble(why, &root));
             }
-            Print { form, order, env, header: options.header, end: end_of(options.null) }.nothing(&now, "unavailable")?;
+            Print { form, order, env, header: options.header, end: end_of(options.null) }
+                .nothing(&now, "unavailable")?;
             return Ok(Exit::No);
         }
     };
@@ -142,14 +146,20 @@ fn form(options: &Options) -> Result<Form, Fail> {
     let json = options.json || options.json_version.is_some();
     let forms = [json, options.jsonl, options.output.is_some(), options.line.is_some()];
     if forms.iter().filter(|f| **f).count() > 1 {
-        return Err(Fail::new(Exit::Usage, "only one of --json, --jsonl, --output and --line can be given"));
+        return Err(Fail::new(
+            Exit::Usage,
+            "only one of --json, --jsonl, --output and --line can be given",
+        ));
     }
     if (options.header || options.null) && options.output.is_none() {
         return Err(Fail::new(Exit::Usage, "--header and -z go with -o"));
     }
     // Names are checked whether or not anything is printed.
     let columns = options.output.as_deref().map(view::fields).transpose().map_err(|bad| {
-        Fail::new(Exit::Usage, format!("unknown field '{bad}': the fields are {}", view::field_names().join(" ")))
+        Fail::new(
+            Exit::Usage,
+            format!("unknown field '{bad}': the fields are {}", view::field_names().join(" ")),
+        )
     })?;
     let line = match options.line.as_deref() {
         None => None,
@@ -168,7 +178,10 @@ fn form(options: &Options) -> Result<Form, Fail> {
 }
 
 fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
-    Fail::new(Exit::Usage, format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")))
+    Fail::new(
+        Exit::Usage,
+        format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
+    )
 }
 
 fn status(name: &str) -> Result<Status, Fail> {
@@ -341,7 +354,11 @@ impl Print<'_> {
         Ok(rows.len() as u64)
     }
 
-    fn columns_head<W: std::io::Write>(&self, out: &mut crate::cli::Out<W>, fields: &[String]) -> Result<(), Fail> {
+    fn columns_head<W: std::io::Write>(
+        &self,
+        out: &mut crate::cli::Out<W>,
+        fields: &[String],
+    ) -> Result<(), Fail> {
         out.put(fields.join("\t").as_bytes())?;
         out.put(self.end)
     }
@@ -356,14 +373,19 @@ impl Print<'_> {
             self.columns_head(out, fields)?;
         }
         for row in rows {
-            let cells: Vec<String> = fields.iter().map(|f| Shown(&row.field(f)).to_string()).collect();
+            let cells: Vec<String> =
+                fields.iter().map(|f| Shown(&row.field(f)).to_string()).collect();
             out.put(cells.join("\t").as_bytes())?;
             out.put(self.end)?;
         }
         Ok(())
     }
 
-    fn table<W: std::io::Write>(&self, out: &mut crate::cli::Out<W>, rows: &[Row]) -> Result<(), Fail> {
+    fn table<W: std::io::Write>(
+        &self,
+        out: &mut crate::cli::Out<W>,
+        rows: &[Row],
+    ) -> Result<(), Fail> {
         if rows.is_empty() {
             return out.put(b"No sessions.\n");
         }
