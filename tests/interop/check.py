@@ -624,7 +624,9 @@ def parity(run):
             "session-end",
         ]
         if name == "claude":
-            events[4:4] = ["elicitation", "stop-failure"]
+            # The prompt between: with us an elicitation, which names no tool, adds
+            # nothing to a wait for a permission that is still open.
+            events[4:4] = ["prompt-submit", "elicitation", "stop-failure"]
         for event in events:
             payload = {
                 "session_id": "parity",
