@@ -94,11 +94,16 @@ impl<'a> Checked<'a> {
         self.scan.fields()
     }
 
-    /// A text field; empty where it is missing or something else. Keys that
-    /// schema 0 does not have are empty there.
-    pub fn text(&self, key: Key) -> Text<'a> {
+    /// A text field; `None` where it is missing or something else. Keys that
+    /// schema 0 does not have are missing there.
+    pub fn text_at(&self, key: Key) -> Option<Text<'a>> {
         let field = self.scan.get(key).filter(|_| !(self.legacy && dropped_from_legacy(key)));
-        field.and_then(|f| f.text(self.bytes)).unwrap_or(Text::new(b"", false))
+        field.and_then(|f| f.text(self.bytes))
+    }
+
+    /// A text field; empty where it is missing or something else.
+    pub fn text(&self, key: Key) -> Text<'a> {
+        self.text_at(key).unwrap_or(Text::EMPTY)
     }
 
     /// A whole number; `None` where it is missing or something else.

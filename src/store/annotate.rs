@@ -6,7 +6,7 @@
 
 use crate::record::check::dropped_from_legacy;
 use crate::record::out::{self, Object, Sink, Style};
-use crate::record::{Checked, Key, Kind, Status};
+use crate::record::{Checked, Key, Status};
 
 /// Seconds after which an idle session needs attention.
 pub const IDLE_ATTENTION: u64 = 120;
@@ -80,7 +80,7 @@ pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived
         put_anew(sink, record)
     };
     for key in [Key::LaunchId, Key::ProfileId] {
-        if !record.has_text(key) {
+        if record.text_at(key).is_none() {
             object.str(key.name(), "");
         }
     }
@@ -145,11 +145,4 @@ fn is_settled(key: Key) -> bool {
         key,
         Key::HarnessId | Key::Agent | Key::Pid | Key::Status | Key::Ts | Key::ProcessIdentity
     )
-}
-
-impl Checked<'_> {
-    /// Whether the field is there and is text.
-    fn has_text(&self, key: Key) -> bool {
-        self.fields().iter().any(|f| f.known == Some(key) && matches!(f.kind, Kind::Text { .. }))
-    }
 }

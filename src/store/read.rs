@@ -8,6 +8,7 @@ use core::mem::MaybeUninit;
 use std::ffi::CString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use super::annotate::{Derived, View, annotate_session};
 use super::place::Store;
 use crate::record::check::{self, Door};
 use crate::record::id::File as Kind;
@@ -209,6 +210,20 @@ impl Store {
             }
         }
         Ok(tally)
+    }
+
+    /// Reads every record that no better one hides, with its derived fields, as
+    /// [`Store::read_session_records`] does. An order is the caller's to make.
+    pub fn read_sessions(
+        &self,
+        reader: &mut Reader,
+        view: &View,
+        seen: impl Fn(&Checked<'_>) -> bool,
+        mut each: impl FnMut(&Checked<'_>, &Derived) -> bool,
+    ) -> Result<Tally, Errno> {
+        self.read_session_records(reader, |record| {
+            each(record, &annotate_session(record, view, seen(record)))
+        })
     }
 }
 

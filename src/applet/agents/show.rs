@@ -8,7 +8,6 @@ use super::super::view::{self, Row};
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
 use crate::record::{Checked, Key, Text};
-use crate::store::annotate::annotate_session;
 use crate::store::{Reader, Store};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
@@ -75,16 +74,15 @@ fn matching(store: &Store, id: &str) -> Result<Vec<Row>, Fail> {
     let (mut exact, mut starts) = (Vec::new(), Vec::new());
     let mut reader = Reader::default();
     store
-        .read_session_records(&mut reader, |record| {
-            let derived = annotate_session(record, &view, false);
+        .read_sessions(&mut reader, &view, view::is_seen, |record, derived| {
             let ids = |hit: &dyn Fn(Text<'_>) -> bool| {
                 hit(record.text(Key::CanonicalId)) || hit(record.text(Key::SessionId))
             };
             let short = derived.short_id();
             if ids(&|t| t.is(id)) || (!record.legacy && short == id) {
-                exact.push(Row::of(record, &derived));
+                exact.push(Row::of(record, derived));
             } else if ids(&|t| begins(t, id)) || digest_begins(record, id) {
-                starts.push(Row::of(record, &derived));
+                starts.push(Row::of(record, derived));
             }
             true
         })

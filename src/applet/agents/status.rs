@@ -5,12 +5,12 @@ use argh::FromArgs;
 
 use super::super::fail::{errno, stdout, trouble};
 use super::super::store::{Found, find};
-use super::super::view::{self, Filter, Row};
+use super::super::view::{self, Filter, Row, is_seen};
 use super::{check_version, hint, options};
 use crate::cli::{Cell, Colour, Column, Exit, Fail, Shown, Table, push_cut, tmux};
-use crate::record::Status;
 use crate::record::out::{Sink, int};
-use crate::store::annotate::{annotate_session, put_session};
+use crate::record::{Checked, Status};
+use crate::store::annotate::{Derived, annotate_session, put_session};
 use crate::store::read::Tally;
 use crate::store::{Reader, Store, maintain};
 use crate::sys::clock::Now;
@@ -272,7 +272,6 @@ impl Print<'_> {
     /// Prints JSON as the records are read, in directory order: nothing of them
     /// is kept.
     fn stream(&self, store: &Store, now: &Now, filter: &Filter, all: bool) -> Result<u64, Fail> {
-        let view = view::of(now);
         let whole = matches!(self.form, Form::Json);
         let mut out = stdout();
         let mut summary = Summary::default();
@@ -280,9 +279,8 @@ impl Print<'_> {
         if whole {
             out.append(|sink| put_head(sink, "ok", now))?;
         }
-        let tally = each(store, all, |record| {
-            let derived = annotate_session(record, &view, false);
-            if !filter.takes(record, &derived) {
+        let tally = each(store, now, all, |record, derived| {
+            if !filter.takes(record, derived) {
                 return true;
             }
             let first = summary.total == 0;
@@ -291,7 +289,7 @@ impl Print<'_> {
                 if whole && !first {
                     sink.put(b",");
                 }
-                put_session(sink, record, &derived);
+                put_session(sink, record, derived);
                 if !whole {
                     sink.put(b"\n");
                 }
@@ -311,12 +309,10 @@ impl Print<'_> {
 
     /// Prints what needs all sessions first: an order, or widths.
     fn gather(&self, store: &Store, now: &Now, filter: &Filter, all: bool) -> Result<u64, Fail> {
-        let view = view::of(now);
         let mut rows = Vec::new();
-        let tally = each(store, all, |record| {
-            let derived = annotate_session(record, &view, false);
-            if filter.takes(record, &derived) {
-                rows.push(Row::of(record, &derived));
+        let tally = each(store, now, all, |record, derived| {
+            if filter.takes(record, derived) {
+                rows.push(Row::of(record, derived));
             }
             true
         })?;
@@ -423,14 +419,17 @@ impl Print<'_> {
 /// Reads the sessions: the live ones, or all records.
 fn each(
     store: &Store,
+    now: &Now,
     all: bool,
-    mut each: impl FnMut(&crate::record::Checked<'_>) -> bool,
+    mut each: impl FnMut(&Checked<'_>, &Derived) -> bool,
 ) -> Result<Tally, Fail> {
-    let mut reader = Reader::default();
+    let (view, mut reader) = (view::of(now), Reader::default());
     let read = if all {
-        store.read_stored_sessions(&mut reader, |_, record| each(record))
+        store.read_stored_sessions(&mut reader, |_, record| {
+            each(record, &annotate_session(record, &view, is_seen(record)))
+        })
     } else {
-        store.read_session_records(&mut reader, each)
+        store.read_sessions(&mut reader, &view, is_seen, each)
     };
     read.map_err(|e| Fail::new(Exit::Io, format!("cannot read the store: {}", errno(e))))
 }
