@@ -35,7 +35,7 @@ build/tongs: FORCE
 	build/tongs --install-links build
 
 check: build/tongs lint-man
-	TONGS_BIN="$$PWD/build/tongs" $(CARGO) test --locked
+	TONGS_BIN="$$PWD/build/tongs" $(CARGO) test --locked --tests
 
 demo: build/tongs
 	@sh packaging/demo.sh build

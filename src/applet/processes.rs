@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::draft::{Draft, Marks, Owner};
 use crate::harness::rules::{Change, Event, Kind, Words, apply, put_instance};
 use crate::harness::{self, Identity, Image, ROWS, Row, belongs};
-use crate::probe::{self, Ancestry, Here, Outside, Process, Recorded};
+use crate::probe::{self, Ancestry, CMDLINE, EXE, Here, Outside, Process, Recorded};
 use crate::record::id::{self, Part};
 use crate::record::out::Fixed;
 use crate::record::{Checked, Key, Status};
@@ -59,7 +59,7 @@ enum Look {
 /// the program's file is asked for only where no name fits.
 #[inline(never)] // its buffers are large, and its callers' stacks live longer
 fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
-    let (mut exe, mut line) = ([0; 4096], [0; 4096]);
+    let (mut exe, mut line) = ([0; EXE], [0; CMDLINE]);
     let named = ROWS.iter().any(|row| wanted(row) && row.looks().has_name(process.comm()));
     let image = Image {
         comm: process.comm(),
@@ -81,7 +81,7 @@ fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
 /// emitter's process looks like is its own business.
 fn can_be(row: &Row, process: &Process) -> Option<bool> {
     let Identity::Discoverable(looks) = &row.process else { return Some(true) };
-    let (mut exe, mut line) = ([0; 4096], [0; 4096]);
+    let (mut exe, mut line) = ([0; EXE], [0; CMDLINE]);
     let image = Image {
         comm: process.comm(),
         exe: if looks.has_name(process.comm()) { None } else { process.exe(&mut exe) },
@@ -287,7 +287,7 @@ impl Processes for Table<'_> {
 fn discoverable(process: &Process) -> Option<&'static Row> {
     let fits =
         |name: &[u8]| ROWS.iter().any(|row| row.is_discoverable() && row.looks().has_name(name));
-    let mut exe = [0; 4096];
+    let mut exe = [0; EXE];
     let hopeful = fits(process.comm())
         || harness::is_interpreter(process.comm())
         || process.exe(&mut exe).is_some_and(|path| fits(harness::base_name(path)));

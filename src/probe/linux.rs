@@ -18,6 +18,13 @@ fn path(pid: u32, file: &str) -> Name {
     Name::of(&[b"/proc/", out.bytes().unwrap_or(b"0"), file.as_bytes()])
 }
 
+/// Bytes of a program's command name; kernel threads may have longer ones.
+const COMM: usize = 16;
+/// Bytes that a program file's path may have to be looked at.
+pub const EXE: usize = 1024;
+/// Bytes of a command line that are read: its first words.
+pub const CMDLINE: usize = 2048;
+
 /// Why a process could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
@@ -51,8 +58,8 @@ pub struct Process {
     pub start: u64,
     /// Whether only the entry is left.
     pub dead: bool,
-    comm: [u8; 64],
-    comm_len: usize,
+    comm: [u8; COMM],
+    comm_len: u8,
 }
 
 impl Process {
@@ -66,27 +73,34 @@ impl Process {
             ppid: stat.ppid,
             start: stat.start,
             dead: stat.is_dead(),
-            comm: [0; 64],
-            comm_len: stat.comm.len().min(64),
+            comm: [0; COMM],
+            comm_len: 0,
         };
-        process.comm[..process.comm_len].copy_from_slice(&stat.comm[..process.comm_len]);
+        for (to, from) in process.comm.iter_mut().zip(stat.comm) {
+            *to = *from;
+            process.comm_len += 1;
+        }
         Ok(process)
     }
 
     /// The command name.
     pub fn comm(&self) -> &[u8] {
-        &self.comm[..self.comm_len]
+        self.comm.get(..usize::from(self.comm_len)).unwrap_or(b"")
     }
 
     /// The name of the program's file, without directories and without the
     /// mark of a file that was removed.
-    pub fn exe<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+    pub fn exe<'b>(&self, buffer: &'b mut [u8; EXE]) -> Option<&'b [u8]> {
         let target = Dir::cwd().read_link(path(self.pid, "/exe").c(), buffer).ok()?;
+        // A path that fills the buffer was cut, and its last component is none.
+        if target.len() == EXE {
+            return None;
+        }
         Some(target.strip_suffix(b" (deleted)").unwrap_or(target))
     }
 
     /// The start of the command line, arguments ended by NULs.
-    pub fn cmdline<'b>(&self, buffer: &'b mut [u8; 4096]) -> Option<&'b [u8]> {
+    pub fn cmdline<'b>(&self, buffer: &'b mut [u8; CMDLINE]) -> Option<&'b [u8]> {
         let file = Dir::cwd().open(path(self.pid, "/cmdline").c(), Open::Read).ok()?;
         let len = file.read(buffer).ok()?;
         buffer.get(..len)

@@ -15,7 +15,7 @@ pub mod linux;
 pub mod stat;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Process, Unread, own_pid_ns, pid_ns, pids, uid};
+pub use linux::{CMDLINE, EXE, Process, Unread, own_pid_ns, pid_ns, pids, uid};
 #[cfg(not(target_os = "linux"))]
 compile_error!("the prober for this system is not written yet: see src/probe/mod.rs");
 

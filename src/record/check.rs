@@ -249,23 +249,7 @@ impl<'a> Check<'a> {
         if legacy && self.scan.get(Key::Agent).is_some() {
             self.required(Key::Agent, limit::NAME)?;
         }
-        for (key, max) in [
-            (Key::Cwd, limit::PATH),
-            (Key::Repo, limit::ID),
-            (Key::Detail, limit::DETAIL),
-            (Key::Tool, limit::TOOL),
-            (Key::Terminal, limit::NAME),
-            (Key::InstanceId, limit::ID),
-            (Key::ProcessStart, limit::TOKEN),
-            (Key::ProcessIdentity, limit::IDENTITY),
-            (Key::CanonicalId, limit::TOKEN),
-            (Key::LastEvent, limit::ID),
-            (Key::Status, limit::SHORT),
-            (Key::Source, limit::SHORT),
-            (Key::RecordKind, limit::SHORT),
-        ] {
-            self.text(key, max)?;
-        }
+        let as_shown = self.texts()?;
         let pid = self.pid()?;
         let ts = self.int(Key::Ts, 0)?;
         self.int(Key::Started, 0)?;
@@ -303,7 +287,7 @@ impl<'a> Check<'a> {
         };
         if !legacy {
             checked.digest = self.schema_1(session, pid, status, known)?;
-            checked.verbatim = self.verbatim();
+            checked.verbatim = as_shown && self.is_settled();
         }
         Ok(checked)
     }
@@ -396,19 +380,27 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether a reader may copy the bytes: nothing to escape, to drop, to fill
-    /// in or to turn into another type.
-    fn verbatim(&self) -> bool {
-        let as_shown = |field: &Field| match field.known {
-            None => true,
-            Some(Key::ProcessIdentity) => field.value(self.bytes) != b"\"\"",
-            Some(key) => !key.is_derived() && key.has_shape(field.kind),
-        };
-        self.scan.compact
-            && [Key::Pid, Key::Status, Key::ProcessIdentity, Key::Ts]
-                .iter()
-                .all(|key| self.scan.get(*key).is_some())
-            && self.scan.fields().iter().all(as_shown)
+    /// Checks the texts that have a limit, and says whether a reader may show
+    /// every field as it stands: nothing to escape, to drop or to leave out.
+    fn texts(&self) -> Result<bool, Fault> {
+        let mut as_shown = self.scan.compact;
+        for field in self.scan.fields() {
+            let Some(key) = field.known else { continue };
+            if let Some(max) = key.checked_limit() {
+                if !field.text(self.bytes).is_some_and(|text| fits(text, max)) {
+                    return self.fault(key);
+                }
+            }
+            as_shown &= !key.is_derived() && key.has_shape(field.kind);
+        }
+        Ok(as_shown)
+    }
+
+    /// Whether the fields stand that a reader would fill in.
+    fn is_settled(&self) -> bool {
+        let identity = self.scan.get(Key::ProcessIdentity).map(|f| f.value(self.bytes));
+        identity.is_some_and(|value| value != b"\"\"")
+            && [Key::Pid, Key::Status, Key::Ts].iter().all(|key| self.scan.get(*key).is_some())
     }
 }
 

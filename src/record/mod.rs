@@ -177,6 +177,22 @@ impl Key {
     pub const fn is_derived(self) -> bool {
         self as u8 >= Key::ShortId as u8
     }
+    /// Bytes that a text under this key may have, where the format sets a limit
+    /// that readers check too; the ids of schema 1 are checked apart.
+    pub const fn checked_limit(self) -> Option<usize> {
+        Some(match self {
+            Key::Cwd => limit::PATH,
+            Key::Repo | Key::InstanceId | Key::LastEvent => limit::ID,
+            Key::Detail => limit::DETAIL,
+            Key::Tool => limit::TOOL,
+            Key::Terminal => limit::NAME,
+            Key::ProcessStart | Key::CanonicalId => limit::TOKEN,
+            Key::ProcessIdentity => limit::IDENTITY,
+            Key::Status | Key::Source | Key::RecordKind => limit::SHORT,
+            _ => return None,
+        })
+    }
+
     /// Whether a reader shows a value of this type under this key; the check
     /// has already refused wrong types where the format says so.
     pub const fn has_shape(self, kind: Kind) -> bool {
