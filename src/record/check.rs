@@ -329,14 +329,13 @@ impl<'a> Check<'a> {
         self.focus_target(unresolved)?;
         let digest =
             id::canonical(Part::Stored(harness), Part::Stored(session), Part::Stored(instance));
-        let tail = canonical.plain().and_then(|c| c.strip_prefix("fleet:v1:"));
-        let forged = || Fault {
-            at: self.scan.get(Key::CanonicalId).map_or(0, Field::at),
-            kind: FaultKind::Forged,
-        };
-        let (id_harness, id_digest) = tail.and_then(|t| t.rsplit_once(':')).ok_or_else(forged)?;
-        if !harness.is(id_harness) || !same_bytes(id_digest.as_bytes(), &digest) {
-            return Err(forged());
+        // An id that needs an escape is none: harness ids and digests need none.
+        let tail = canonical.raw().strip_prefix(b"fleet:v1:").unwrap_or(b"");
+        let (id_harness, id_digest) = tail.split_at(tail.len().saturating_sub(digest.len()));
+        let id_harness = id_harness.strip_suffix(b":").and_then(|id| core::str::from_utf8(id).ok());
+        if !id_harness.is_some_and(|id| harness.is(id)) || !same_bytes(id_digest, &digest) {
+            let at = self.scan.get(Key::CanonicalId).map_or(0, Field::at);
+            return Err(Fault { at, kind: FaultKind::Forged });
         }
         Ok(digest)
     }

@@ -222,6 +222,7 @@ impl Scan {
         if c.at == c.bytes.len() { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
+    #[inline(always)]
     fn push(&mut self, bytes: &[u8], mut field: Field) -> Result<(), FaultKind> {
         if self.len == MAX_KEYS {
             return Err(FaultKind::Keys);
@@ -260,7 +261,8 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// Reads the entries of `object`, the bytes of a value of [`Kind::Object`].
     pub fn of(object: &'a [u8]) -> Entries<'a> {
-        Entries { cursor: Cursor { bytes: object, at: 0, spaced: false, easy: false } }
+        let easy = is_printable(object) && memchr(b'\\', object).is_none();
+        Entries { cursor: Cursor { bytes: object, at: 0, spaced: false, easy } }
     }
 }
 
@@ -327,11 +329,17 @@ impl Cursor<'_> {
 
     /// Passes a string whose opening quote was eaten; says whether it holds an
     /// escape.
+    #[inline(always)]
     fn string(&mut self) -> Result<bool, FaultKind> {
         if self.easy {
             self.at = quote_at(self.bytes, self.at).ok_or(FaultKind::Syntax)? + 1;
             return Ok(false);
         }
+        self.any_string()
+    }
+
+    #[inline(never)]
+    fn any_string(&mut self) -> Result<bool, FaultKind> {
         let mut escaped = false;
         loop {
             self.at = plain_end(self.bytes, self.at);
@@ -386,6 +394,7 @@ impl Cursor<'_> {
     }
 
     /// Passes a value at level 2.
+    #[inline(always)]
     fn value(&mut self) -> Result<Kind, FaultKind> {
         match self.peek() {
             Some(b'{' | b'[') => self.nested(),
@@ -394,6 +403,7 @@ impl Cursor<'_> {
     }
 
     /// Passes a value that is no object and no array.
+    #[inline(always)]
     fn scalar(&mut self) -> Result<Kind, FaultKind> {
         match self.peek() {
             Some(b'"') => {
@@ -409,6 +419,7 @@ impl Cursor<'_> {
 
     /// Passes an object or array and all that is in it, without recursion: one
     /// bit a level says whether that level is an object.
+    #[inline(never)]
     fn nested(&mut self) -> Result<Kind, FaultKind> {
         let mut objects = 0u32;
         let mut depth = 0;
@@ -468,6 +479,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn word(&mut self, word: &[u8], kind: Kind) -> Result<Kind, FaultKind> {
         if self.bytes[self.at..].starts_with(word) {
             self.at += word.len();
@@ -485,6 +497,7 @@ impl Cursor<'_> {
         if self.at > start { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
+    #[inline(never)]
     fn number(&mut self) -> Result<Kind, FaultKind> {
         let minus = self.eat(b'-');
         let zero = self.eat(b'0');
@@ -530,6 +543,7 @@ fn zeros(x: u64) -> u64 {
 
 /// Where the first quote from `at` on stands. Strings of records are short: this
 /// is less than a call of a vector search.
+#[inline(always)]
 fn quote_at(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some(word) = word_at(bytes, at) {
         let hit = zeros(word ^ (ONES * b'"' as u64));

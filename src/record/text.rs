@@ -91,6 +91,7 @@ impl<'a> Text<'a> {
 
 /// Whether two short byte strings are equal, eight bytes at a time: the C
 /// library's comparison of a static build goes byte by byte.
+#[inline(always)]
 pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
@@ -110,6 +111,7 @@ pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Eight bytes as a word, the first one lowest; `None` where fewer are left.
+#[inline(always)]
 pub(crate) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
 }

@@ -81,16 +81,23 @@ pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived
     };
     for key in [Key::LaunchId, Key::ProfileId] {
         if record.text_at(key).is_none() {
-            object.str(key.name(), "");
+            object.key(key.name()).put(b"\"\"");
         }
     }
-    object
-        .str(Key::ShortId.name(), derived.short_id())
-        .int(Key::AgeSeconds.name(), derived.age_seconds)
-        .bool(Key::NeedsAttention.name(), derived.needs_attention)
-        .bool(Key::Seen.name(), derived.seen)
-        .bool(Key::Quiet.name(), derived.quiet)
-        .bool(Key::Unverified.name(), derived.unverified);
+    let truth = |value: bool| if value { &b"true"[..] } else { b"false" };
+    let sink = object.key(Key::ShortId.name());
+    sink.put(b"\"");
+    sink.put(&derived.short_id);
+    sink.put(b"\"");
+    out::int(object.key(Key::AgeSeconds.name()), derived.age_seconds);
+    for (key, value) in [
+        (Key::NeedsAttention, derived.needs_attention),
+        (Key::Seen, derived.seen),
+        (Key::Quiet, derived.quiet),
+        (Key::Unverified, derived.unverified),
+    ] {
+        object.key(key.name()).put(truth(value));
+    }
     object.close();
 }
 
