@@ -101,7 +101,9 @@ fn place(which: Which, root: &[u8]) -> String {
 /// Why the store cannot be used, in words.
 pub fn trouble(trouble: Trouble, root: &[u8]) -> String {
     match trouble {
-        Trouble::NoHome => "cannot find the store: HOME is not set to an absolute path".to_string(),
+        Trouble::NoHome => {
+            "cannot find the store: HOME is not set to an absolute path of a directory".to_string()
+        }
         Trouble::Missing => {
             format!("cannot open '{}': it does not exist", place(Which::Root, root))
         }

@@ -387,7 +387,7 @@ impl<'a> Run<'a> {
     ) -> Result<Said<'p>, Drop> {
         if self.line.event == "fleet-event" {
             self.name = "fleet-event";
-            return fleet_event(argument, payload);
+            return fleet_event(argument, payload, self.now.secs());
         }
         let row = harness::caller(argument, payload, nearest);
         self.row = Some(row);
@@ -478,7 +478,11 @@ impl<'a> Run<'a> {
 }
 
 /// Reads a normalised event: a program says its status itself.
-fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'p>, Drop> {
+fn fleet_event<'p>(
+    row: &'static Row,
+    payload: &'p Payload<'_>,
+    now: u64,
+) -> Result<Said<'p>, Drop> {
     if payload.int(Want::SchemaVersion) != Some(1) {
         return Err(Drop::Field);
     }
@@ -497,8 +501,8 @@ fn fleet_event<'p>(row: &'static Row, payload: &'p Payload<'_>) -> Result<Said<'
         }
         false => None,
     };
-    let wrong_type = |want| payload.has(want) && payload.int(want).is_none();
-    if wrong_type(Want::Sequence) || wrong_type(Want::Ts) {
+    let within = |want, max| !payload.has(want) || payload.int(want).is_some_and(|n| n <= max);
+    if !within(Want::Sequence, i64::MAX as u64) || !within(Want::Ts, now + limit::FUTURE) {
         return Err(Drop::Field);
     }
     let instance = match payload.has(Want::InstanceId) {

@@ -91,8 +91,8 @@ enum Value {
     Count(u32),
     /// `null` or `false`.
     Nothing,
-    /// Text that is not UTF-8 or has a lone surrogate, another number, `true`,
-    /// an object.
+    /// Text that is not UTF-8 or has a lone surrogate or a NUL, another number,
+    /// `true`, an object.
     Odd,
 }
 
@@ -352,7 +352,7 @@ impl Reader<'_> {
                 // The arena is lent out while the reader goes on.
                 let mut kept = [0; MAX_PATH];
                 let Text { len, cut, odd } = self.text(&mut kept[..max])?;
-                if odd {
+                if odd || kept[..len].contains(&0) {
                     return Ok(Value::Odd);
                 }
                 self.arena[start..start + len].copy_from_slice(&kept[..len]);

@@ -52,8 +52,8 @@ pub enum Outcome {
     Busy,
     /// The last run was less than [`MIN_INTERVAL`] ago.
     Recent,
-    /// The store could not be read or changed.
-    Unavailable,
+    /// The store could not be read or changed, or not all of it; this was done.
+    Unavailable(Done),
 }
 
 /// What a run did.
@@ -126,15 +126,19 @@ pub fn maintain_store(
         None => None,
         Some(Ok(lock)) => Some(lock),
         Some(Err(LockError::Busy)) => return Outcome::Busy,
-        Some(Err(_)) => return Outcome::Unavailable,
+        Some(Err(_)) => return Outcome::Unavailable(Done::default()),
     };
     if mode == Mode::Due && stamp(store).is_ok_and(|then| is_recent(then, now.secs())) {
         return Outcome::Recent;
     }
     let run = Run { store, now, patience, boot, dry: mode == Mode::Dry };
-    match run.stamp().and_then(|()| run.work(processes)) {
-        Ok(done) => Outcome::Done(done),
-        Err(Failed) => Outcome::Unavailable,
+    // A stamp that cannot be written, on a full disk, does not keep a run from
+    // making room.
+    let stamped = run.stamp();
+    let mut done = Done::default();
+    match run.work(processes, &mut done).and(stamped) {
+        Ok(()) => Outcome::Done(done),
+        Err(Failed) => Outcome::Unavailable(done),
     }
 }
 
@@ -219,7 +223,7 @@ impl Run<'_> {
         Ok(replace(&self.store.sessions, STAMP_NAME, target, out.bytes().unwrap_or(b"0"))?)
     }
 
-    fn work(&self, processes: &mut dyn Processes) -> Result<Done, Failed> {
+    fn work(&self, processes: &mut dyn Processes, done: &mut Done) -> Result<(), Failed> {
         let mut reader = Reader::default();
         let mut launches = Launches::default();
         let mut reported = HashSet::new();
@@ -236,7 +240,6 @@ impl Run<'_> {
         })?;
         processes.look();
 
-        let mut done = Done::default();
         for agent in processes.agents() {
             let named = |pid: u32| {
                 reported.contains(&(pid.into(), agent.start)) || reported.contains(&(pid.into(), 0))
@@ -261,14 +264,20 @@ impl Run<'_> {
         over.extend(
             pidless.into_iter().filter(|(_, l)| launches.has_ended(l)).map(|(over, _)| over),
         );
+        // What cannot be removed, such as a record whose lock is held, does not
+        // keep the others from going.
+        let mut outcome = Ok(());
         for over in over {
-            done.removed +=
-                u64::from(self.dry || self.remove(&over, &launches, processes, &mut reader)?);
+            let gone = self.dry.then_some(Ok(true));
+            match gone.unwrap_or_else(|| self.remove(&over, &launches, processes, &mut reader)) {
+                Ok(gone) => done.removed += u64::from(gone),
+                Err(Failed) => outcome = Err(Failed),
+            }
         }
         if !self.dry {
             self.sweep(&identities, &digests, processes)?;
         }
-        Ok(done)
+        outcome
     }
 
     /// Whether a record is over, launches aside.

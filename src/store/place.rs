@@ -16,7 +16,11 @@ use crate::sys::fs::{Dir, Errno, Meta, egid, euid};
 const MAX_ROOT: usize = 4000;
 
 /// The path of the state root, ended by a NUL.
-pub struct Root([u8; MAX_ROOT + 96]);
+pub struct Root {
+    path: [u8; MAX_ROOT + 96],
+    /// How much of the path must be there: a home is not ours to make.
+    home: usize,
+}
 
 impl Root {
     /// Finds the state root: `$TONGS_AGENTS_STATE_DIR`, else
@@ -33,8 +37,9 @@ impl Root {
             return Err(Trouble::NoHome);
         };
         let end = base.iter().rposition(|b| *b != b'/').map_or(0, |at| at + 1);
-        let mut root = Root([0; MAX_ROOT + 96]);
-        let mut out = Fixed::new(&mut root.0[..MAX_ROOT]);
+        let home = if below.starts_with("/.local") { end } else { 0 };
+        let mut root = Root { path: [0; MAX_ROOT + 96], home };
+        let mut out = Fixed::new(&mut root.path[..MAX_ROOT]);
         out.put(&base[..end]);
         out.put(below.as_bytes());
         match out.bytes() {
@@ -44,7 +49,7 @@ impl Root {
     }
 
     fn c(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"/")
+        CStr::from_bytes_until_nul(&self.path).unwrap_or(c"/")
     }
 
     /// The path.
@@ -52,27 +57,54 @@ impl Root {
         self.c().to_bytes()
     }
 
-    /// Makes the root and what is missing above it, all 0700.
-    fn make(&mut self) -> Result<(), Errno> {
+    /// Makes the root and what is missing above it, all 0700. The nearest
+    /// directory that is there is checked first: nothing is made in a place that
+    /// would be refused, nor in another user's home.
+    fn make(&mut self, uid: u32) -> Result<(), Trouble> {
         let len = self.path().len();
-        for at in 1..=len {
-            // Cut the path at each slash and at its end, and put it back.
-            let byte = self.0[at];
-            if byte != b'/' && at != len {
+        let mut trusted = None;
+        // From the end: how much of the path is there.
+        for at in (0..=len).rev() {
+            if at != len && self.path[at] != b'/' {
                 continue;
             }
-            self.0[at] = 0;
-            let made = Dir::cwd().make_dir(self.c());
-            self.0[at] = byte;
-            match made {
-                // A directory that exists but may not be written to is fine.
-                Ok(()) | Err(Errno::EXIST | Errno::ISDIR) => {}
-                Err(e @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) if at == len => return Err(e),
-                Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {}
-                Err(e) => return Err(e),
+            if at < self.home {
+                return Err(Trouble::NoHome);
+            }
+            let found = self.at(at, |path| Dir::cwd().follow(path));
+            match found {
+                Ok(meta) if at == len && meta.is_dir() => return Ok(()),
+                Ok(meta) => {
+                    parent(Ok(meta), uid)?;
+                    trusted = Some(at);
+                    break;
+                }
+                Err(Errno::NOENT) => {}
+                Err(e) => return Err(trouble(Which::Root, e)),
+            }
+        }
+        for at in trusted.map_or(len, |at| at + 1)..=len {
+            if at != len && self.path[at] != b'/' {
+                continue;
+            }
+            match self.at(at, |path| Dir::cwd().make_dir(path)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(e) => return Err(trouble(Which::Root, e)),
             }
         }
         Ok(())
+    }
+
+    /// Calls `with` the first `at` bytes of the path, the root of the file system
+    /// for none.
+    fn at<T>(&mut self, at: usize, with: impl Fn(&CStr) -> T) -> T {
+        if at == 0 {
+            return with(c"/");
+        }
+        let byte = core::mem::replace(&mut self.path[at], 0);
+        let answer = with(self.c());
+        self.path[at] = byte;
+        answer
     }
 }
 
@@ -90,7 +122,7 @@ pub enum Which {
 /// Why the store cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// No variable says where it should be.
+    /// No variable says where it should be, or there is no such home.
     NoHome,
     /// It does not exist.
     Missing,
@@ -148,7 +180,7 @@ impl Store {
             Err(Trouble::Missing) => {}
             done => return done,
         }
-        root.make().map_err(|e| trouble(Which::Root, e))?;
+        root.make(euid())?;
         let dir = Dir::cwd().open_dir(root.c()).map_err(|e| trouble(Which::Root, e))?;
         match dir.make_dir(c"sessions") {
             Ok(()) | Err(Errno::EXIST) => Store::open(root, known),

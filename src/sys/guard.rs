@@ -103,6 +103,8 @@ pub mod abi {
     pub const SIGPIPE: c_int = 13;
     /// `SIGXFSZ`
     pub const SIGXFSZ: c_int = 25;
+    /// `SIGTTIN`
+    pub const SIGTTIN: c_int = 21;
     /// The signals that end the hook: HUP INT QUIT ILL ABRT BUS FPE USR1 SEGV
     /// USR2 TERM XCPU SYS. Others whose default is to end a process are sent by
     /// nobody who does not mean it: TRAP, VTALRM, PROF, POLL, PWR, STKFLT and
@@ -133,6 +135,9 @@ pub const TICK_MS: u64 = 10;
 /// Bytes of the stack that handlers run on: a handler calls one system call,
 /// and the kernel's own frame with AVX-512 state is under 4 KiB.
 const STACK_BYTES: usize = 16 * 1024;
+
+/// `SIG_IGN`
+const IGNORE: usize = 1;
 
 /// Monotonic milliseconds past which the timer ends the process; 0 is never.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
@@ -197,7 +202,6 @@ fn start_timer(first_ms: u64) -> bool {
 /// Makes a write to a closed pipe and a file that grows past its limit into
 /// errors of the call instead of signals. Every program of ours does this.
 pub fn ignore_write_signals() {
-    const IGNORE: usize = 1;
     handle(abi::SIGPIPE, IGNORE, 0);
     handle(abi::SIGXFSZ, IGNORE, 0);
 }
@@ -235,6 +239,8 @@ pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
     unsafe { abi::sigaltstack(&stack, core::ptr::null_mut()) };
     LIMIT.store(now_ms(Clock::Monotonic) + limit_ms, Ordering::Relaxed);
     ignore_write_signals();
+    // Reading from the terminal as a background job is an error, and no stop.
+    handle(abi::SIGTTIN, IGNORE, 0);
     for signal in abi::FATAL {
         handle(signal, end as *const () as usize, abi::SA_ONSTACK);
     }

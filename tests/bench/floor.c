@@ -144,6 +144,7 @@ PROGRAM
     CALL2(sigaltstack, &handlers, NULL);
     handle(13, IGNORE, 0);
     handle(25, IGNORE, 0);
+    handle(21, IGNORE, 0);
     mask(UNBLOCK, 3UL << 32);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
         if (fatal[i] == 6)

@@ -279,7 +279,7 @@ int main(void) {
     int fatal[] = {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
                    SIGTERM, SIGXCPU, SIGSYS};
     for (unsigned i = 0; i < sizeof fatal / sizeof *fatal; i++) printf("%d ", fatal[i]);
-    printf("%d %d\n", SIGPIPE, SIGXFSZ);
+    printf("%d %d %d\n", SIGPIPE, SIGXFSZ, SIGTTIN);
 }
 "#;
     fs::write(world.path("layout.c"), source).unwrap();
@@ -312,7 +312,11 @@ int main(void) {
         abi::SIGALRM,
     ];
     ours.extend(
-        numbers.iter().chain(&abi::FATAL).chain(&[abi::SIGPIPE, abi::SIGXFSZ]).map(|n| *n as usize),
+        numbers
+            .iter()
+            .chain(&abi::FATAL)
+            .chain(&[abi::SIGPIPE, abi::SIGXFSZ, abi::SIGTTIN])
+            .map(|n| *n as usize),
     );
     let ours: Vec<String> = ours.iter().map(usize::to_string).collect();
     assert_eq!(c.split_whitespace().collect::<Vec<_>>(), ours);

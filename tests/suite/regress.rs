@@ -549,3 +549,117 @@ fn strict_says_that_the_hook_was_told_off() {
     );
     assert!(!world.state().exists());
 }
+
+#[test]
+fn a_report_without_a_process_is_about_the_process_that_is_known() {
+    let world = World::new();
+    let agent = world.harness("claude");
+    let pid = agent.pid().to_string();
+    let notify = |more: &[&str]| {
+        world
+            .agents(&[&["notify", "--harness", "other", "--session", "b"], more].concat())
+            .silent();
+    };
+    notify(&["--status", "running", "--pid", &pid]);
+    notify(&["--status", "waiting", "--detail", "need you"]);
+    let record = world.record();
+    assert_eq!(
+        (&record["status"], &record["detail"], &record["pid"]),
+        (&json!("waiting"), &json!("need you"), &json!(pid))
+    );
+    notify(&["--status", "ended"]);
+    assert_eq!(world.record()["status"], "ended");
+}
+
+#[test]
+fn nothing_is_made_in_a_place_that_is_refused_or_in_another_users_home() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let open = world.path("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let payload = claude("s", "");
+    let strict = |home: &std::path::Path, state: Option<&std::path::Path>| {
+        let mut command = world.command("tongs-hook");
+        command.args(["--strict", "claude", "Stop"]).env("HOME", home);
+        if let Some(state) = state {
+            command.env("TONGS_AGENTS_STATE_DIR", state);
+        }
+        crate::world::finish(command, payload.as_bytes()).json()["reason"].clone()
+    };
+    assert_eq!(strict(&world.path("home"), Some(&open.join("a/b"))), "store-unsafe");
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+    // A home that is not there is not ours to make.
+    assert_eq!(strict(&world.path("nobody/home"), None), "store-no-home");
+    assert!(!world.path("nobody").exists());
+    let theirs = world.path("theirs");
+    fs::create_dir(&theirs).unwrap();
+    if std::os::unix::fs::chown(&theirs, Some(65534), None).is_ok() {
+        assert_eq!(strict(&theirs, None), "store-unsafe");
+        assert_eq!(fs::read_dir(&theirs).unwrap().count(), 0);
+    } else {
+        eprintln!("skipped a part: only root can make another user's home");
+    }
+}
+
+#[test]
+fn a_record_whose_lock_is_held_does_not_keep_the_others_from_going() {
+    if !crate::world::has_tool("flock", "a_record_whose_lock_is_held") {
+        return;
+    }
+    let world = World::new();
+    let mut agents: Vec<_> = (0..4).map(|_| world.harness("claude")).collect();
+    for (i, agent) in agents.iter_mut().enumerate() {
+        agent.hook(&["claude", "SessionStart"], &claude(&format!("s{i}"), "")).silent();
+    }
+    agents.into_iter().for_each(Harness::kill);
+    let held = world.record_of("s2")["canonical_id"]
+        .as_str()
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_string();
+    let mut command = std::process::Command::new("flock");
+    world.bare(&mut command);
+    command.arg(world.sessions().join(format!(".fleet-v1-{held}.lock")));
+    command.args(["sh", "-c", "tongs-agents cleanup --json; echo $?"]);
+    let ran = crate::world::finish(command, b"");
+    let (line, code) = ran.out.split_once('\n').unwrap();
+    let done: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((code, &done["skipped"]), ("1\n", &json!("unavailable")));
+    assert!(done["removed"].as_u64().unwrap() >= 3, "{done}");
+    assert!(
+        world.session("s2").is_some()
+            && world.session("s0").is_none()
+            && world.session("s3").is_none()
+    );
+}
+
+#[test]
+fn a_nul_in_optional_text_is_no_text_and_no_reason_to_drop_the_event() {
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    tell(&mut agent, "PermissionRequest", r#","tool_name":"a\u0000b","session_title":"x\u0000""#);
+    let record = world.record();
+    assert_eq!(
+        (&record["status"], &record["detail"]),
+        (&json!("waiting"), &json!("permission needed: tool"))
+    );
+}
+
+#[test]
+fn a_terminal_that_would_stop_a_background_hook_does_not() {
+    let world = World::new();
+    // `script` gives the shell a terminal; the hook runs in a background process
+    // group and reads from it.
+    if !crate::world::has_tool("script", "a_terminal_that_would_stop") {
+        return;
+    }
+    let mut command = std::process::Command::new("script");
+    world.bare(&mut command);
+    let line = "set -m; tongs-hook claude Stop & wait $!; echo code $?";
+    command.args(["-qec", &format!("bash -c '{line}'"), "/dev/null"]);
+    let ran = crate::world::finish(command, b"");
+    assert!(ran.out.contains("code 0"), "{ran:?}");
+}

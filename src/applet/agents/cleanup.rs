@@ -6,7 +6,7 @@ use super::super::fail::{stdout, trouble};
 use super::super::processes::{Table, boot};
 use super::super::store::{Found, find, make};
 use super::notify::LOCKS_MS;
-use super::{check_version, hint, options};
+use super::{check_version, options};
 use crate::cli::{Exit, Fail};
 use crate::probe::Here;
 use crate::record::out::{Object, Sink};
@@ -54,26 +54,26 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         (_, true) => Mode::Due,
         _ => Mode::Forced,
     };
+    let mut why =
+        String::from("cannot maintain the store: a lock is held, or a file cannot be changed");
     let outcome = match open(env, mode) {
         Ok(Some(store)) => maintain(&store, mode),
         // There is nothing to look through, and a dry run makes nothing.
         Ok(None) => Outcome::Done(Done::default()),
-        Err(why) => {
-            if !options.if_due {
-                hint(&why);
-            }
-            Outcome::Unavailable
+        Err(unusable) => {
+            why = unusable;
+            Outcome::Unavailable(Done::default())
         }
     };
     if options.if_due {
-        return Ok(if outcome == Outcome::Unavailable { Exit::No } else { Exit::Ok });
+        return Ok(if matches!(outcome, Outcome::Unavailable(_)) { Exit::No } else { Exit::Ok });
     }
     let (done, skipped) = match outcome {
         Outcome::Done(done) => (done, ""),
         Outcome::Busy => (Done::default(), "busy"),
         // Only of a run that is not forced, which prints nothing.
         Outcome::Recent => (Done::default(), ""),
-        Outcome::Unavailable => (Done::default(), "unavailable"),
+        Outcome::Unavailable(done) => (done, "unavailable"),
     };
     let mut out = stdout();
     if json {
@@ -96,7 +96,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     out.flush()?;
     match outcome {
         Outcome::Busy => Err(Fail::new(Exit::No, "another run is at work")),
-        Outcome::Unavailable => Err(Fail::new(Exit::No, "the store is unavailable")),
+        Outcome::Unavailable(_) => Err(Fail::new(Exit::No, why)),
         Outcome::Done(_) | Outcome::Recent => Ok(Exit::Ok),
     }
 }
@@ -113,7 +113,9 @@ fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
 }
 
 fn maintain(store: &Store, mode: Mode) -> Outcome {
-    let Some(ticking) = guard::tick_only(LOCKS_MS) else { return Outcome::Unavailable };
+    let Some(ticking) = guard::tick_only(LOCKS_MS) else {
+        return Outcome::Unavailable(Done::default());
+    };
     stdio::private_umask();
     let patience = Patience::of(ticking, LOCKS_MS);
     let (now, here) = (Now::read(), Here::read());

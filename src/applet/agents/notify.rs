@@ -4,7 +4,7 @@
 use argh::FromArgs;
 
 use super::super::draft::{Draft, Owner, UNRESOLVED};
-use super::super::fail::{no_timer, stdout, unwritten};
+use super::super::fail::{errno, no_timer, stdout, unwritten};
 use super::super::processes;
 use super::super::store::make;
 use super::super::writer::{Writer, Wrote, marks};
@@ -16,8 +16,8 @@ use crate::probe::{Ancestry, Here, Process};
 use crate::record::id::{self, Part};
 use crate::record::out::{Fixed, Object, Sink};
 use crate::record::text::cut;
-use crate::record::{Status, limit};
-use crate::store::Scratch;
+use crate::record::{Key, Status, limit};
+use crate::store::{Reader, Scratch, Store};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::fs::Dir;
@@ -127,22 +127,40 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
     stdio::private_umask();
     let here = Here::read();
-    let start = process.map_or(String::new(), |p| p.start.to_string());
+    let store = make(env)?;
+    // Without a process the report is about the process that is known.
+    let known = if process.is_none() && instance_given.is_empty() {
+        known_process(&store, row.id, &options.session, &here)?
+    } else {
+        None
+    };
+    let start = match (&process, &known) {
+        (Some(process), _) => process.start.to_string(),
+        (None, Some(known)) => known.start.clone(),
+        (None, None) => String::new(),
+    };
     let mut own_instance = [0; 32];
     let mut own_instance = Fixed::new(&mut own_instance);
     if let Some(process) = process {
         put_instance(&mut own_instance, process.pid, process.start);
     }
-    let instance = match process {
-        None => UNRESOLVED,
-        Some(_) if !instance_given.is_empty() => instance_given,
-        Some(_) => own_instance.text().unwrap_or(UNRESOLVED),
+    let instance = match (&process, &known) {
+        (None, Some(known)) => known.instance.as_str(),
+        (None, None) => UNRESOLVED,
+        (Some(_), _) if !instance_given.is_empty() => instance_given,
+        (Some(_), _) => own_instance.text().unwrap_or(UNRESOLVED),
     };
+    let pid = process.map(|p| p.pid).or(known.as_ref().map(|k| k.pid));
     let plain = Part::Plain;
     let digest = id::canonical(plain(row.id), plain(&options.session), plain(instance));
     let mut buffer = [0; limit::PATH];
     let here_dir = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).unwrap_or(b"");
     let here_dir = core::str::from_utf8(here_dir).unwrap_or("");
+    let cwd = match options.cwd.as_deref() {
+        None => here_dir.to_string(),
+        Some(path) if path.starts_with('/') => path.to_string(),
+        Some(path) => cut(&format!("{here_dir}/{path}"), limit::PATH).to_string(),
+    };
     let tool = cut(options.tool.as_deref().unwrap_or(""), limit::TOOL);
     let event = format!("{}.{}", row.id, options.event.as_deref().unwrap_or("notify"));
     let mut draft = Draft {
@@ -150,10 +168,10 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         session: &options.session,
         instance,
         digest,
-        owner: process.map(|p| Owner { pid: p.pid, start: &start }),
+        owner: pid.map(|pid| Owner { pid, start: &start }),
         boot: processes::boot(&here),
         pid_ns: here.pid_ns,
-        cwd: options.cwd.as_deref().unwrap_or(here_dir),
+        cwd: &cwd,
         cwd_else: "",
         now,
         ts: options.ts.unwrap_or(now.secs()),
@@ -182,7 +200,6 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         marks: marks(env),
         surroundings: None,
     };
-    let store = make(env)?;
     let mut scratch: Box<Scratch> = Box::default();
     let mut writer =
         Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
@@ -221,4 +238,46 @@ fn living(pid: u32) -> Result<Process, Fail> {
         Ok(process) if !process.dead => Ok(process),
         _ => Err(Fail::new(Exit::No, format!("no process has the pid {pid}"))),
     }
+}
+
+/// The process that a session's record names.
+struct Known {
+    instance: String,
+    pid: u32,
+    start: String,
+    ts: u64,
+}
+
+/// Finds the process of a session by its newest record, where that is of this
+/// boot and this pid namespace: only there does its pid mean anything here.
+fn known_process(
+    store: &Store,
+    harness: &str,
+    session: &str,
+    here: &Here,
+) -> Result<Option<Known>, Fail> {
+    let (boot, pid_ns) = (processes::boot(here), here.pid_ns.map(|ns| ns.to_string()));
+    let mut newest: Option<Known> = None;
+    let mut reader = Reader::default();
+    store
+        .read_stored_sessions(&mut reader, |_, record| {
+            let Some(pid) = record.pid.and_then(|pid| u32::try_from(pid).ok()) else { return true };
+            let ours = record.text(Key::BootId).is(boot)
+                && pid_ns.as_ref().is_some_and(|ns| record.text(Key::PidNs).is(ns));
+            let same = record.harness().is(harness) && record.text(Key::SessionId).is(session);
+            if ours && same && !record.legacy && !record.process {
+                let newer = newest.as_ref().is_none_or(|known| record.ts >= known.ts);
+                if newer {
+                    newest = Some(Known {
+                        instance: record.text(Key::InstanceId).to_string(),
+                        pid,
+                        start: record.text(Key::ProcessStart).to_string(),
+                        ts: record.ts,
+                    });
+                }
+            }
+            true
+        })
+        .map_err(|e| Fail::new(Exit::Io, format!("cannot read the store: {}", errno(e))))?;
+    Ok(newest)
 }

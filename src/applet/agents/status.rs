@@ -411,7 +411,8 @@ impl Print<'_> {
             None if terminal => stdio::out_width().unwrap_or(COLUMNS),
             None => usize::MAX,
         };
-        let colour = terminal && self.env.get(Var::NO_COLOR).is_none();
+        let dumb = self.env.get(Var::TERM) == Some(b"dumb");
+        let colour = terminal && !dumb && self.env.get(Var::NO_COLOR).is_none();
         out.put(table.render(width, colour).as_bytes())
     }
 }
