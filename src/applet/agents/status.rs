@@ -25,7 +25,7 @@ const COLUMNS: usize = 80;
 /// Show the live sessions. Only reads.
 #[derive(FromArgs)]
 #[argh(
-    example = "tongs-agents status --attention --json | jq -r '.sessions[].repo'",
+    example = "tongs-agents status --attention -o short_id,repo,detail",
     note = "See tongs-agents(1).",
     error_code(0, "done"),
     error_code(1, "the store is unavailable; with --exit-code also: nothing matched"),
