@@ -17,7 +17,7 @@ use crate::harness::rules::{Ignored, Words, put_instance, put_last_event};
 use crate::harness::{self, Event, Kind, Row};
 use crate::probe::{Ancestry, Here, Process};
 use crate::record::id::{self, Part};
-use crate::record::out::{Fixed, Object, int};
+use crate::record::out::{Fixed, Object, Sink, int};
 use crate::record::sha256::Hex;
 use crate::record::text::cut;
 use crate::record::{Status, limit};
@@ -155,7 +155,12 @@ pub fn run(start: &Start<'_>) -> i32 {
             _ => {}
         }
     }
-    stdio::settle(!strict);
+    let text = |word| core::str::from_utf8(word).unwrap_or("");
+    // Some harness takes silence for a failure: it gets its answer before
+    // anything else can go wrong, whatever becomes of the event.
+    let reply = harness::named(text(words[0])).map_or("", |row| row.reply);
+    let reply = if strict { "" } else { reply };
+    stdio::settle(!strict && reply.is_empty());
     let ticking = if strict {
         guard::ignore_write_signals();
         match guard::tick_only(LOCKS_MS) {
@@ -165,8 +170,11 @@ pub fn run(start: &Start<'_>) -> i32 {
     } else {
         guard::stand(DEADLINE_MS, LOCKS_MS)
     };
+    if !reply.is_empty() {
+        let _ = stdio::write_out(reply.as_bytes());
+        stdio::settle(true);
+    }
     stdio::private_umask();
-    let text = |word| core::str::from_utf8(word).unwrap_or("");
     let json = words[1].first() == Some(&b'{');
     let line = Line {
         harness: text(words[0]),
@@ -239,10 +247,18 @@ struct Said<'p> {
 
 impl<'a> Run<'a> {
     fn one(&mut self, memory: &mut Memory) -> Result<Outcome, Drop> {
-        let argument = harness::find(self.line.harness).ok_or(Drop::Harness)?;
+        let argument = harness::named(self.line.harness).ok_or(Drop::Harness)?;
         self.row = Some(argument);
         let Memory { room, scratch } = memory;
-        let payload = self.payload(room)?;
+        let payload = match self.payload(room) {
+            // Variables may tell it all.
+            Err(Drop::Payload(Refused::Empty))
+                if self.var(self.by_env().unwrap_or(argument).env.session).is_some() =>
+            {
+                Payload::none()
+            }
+            read => read?,
+        };
         let here = Here::read();
         let mut ancestry = Ancestry::from(here.parent);
         let walk = processes::nearest(&mut ancestry);
@@ -250,16 +266,31 @@ impl<'a> Run<'a> {
         let said = self.said(argument, &payload, nearest.map(|n| n.row))?;
         let row = self.row.unwrap_or(argument);
 
-        let session = payload.id(row.fields.session, limit::ID).ok_or(Drop::Session)?;
         let owner = match said.pid {
             Some(pid) => Some(Process::read(pid).ok().filter(|p| !p.dead).ok_or(Drop::Process)?),
-            None => nearest.filter(|n| n.row.id == row.id).map(|n| n.process),
+            None => nearest
+                .filter(|n| n.row.id == row.id)
+                .map(|n| n.process)
+                .or_else(|| processes::host(&mut ancestry, row)),
         };
         // Half a walk is no proof that there is no agent: its session would get
         // a second record, without a process.
         if owner.is_none() && matches!(walk, Nearest::Unseen) {
             return Err(Drop::Ancestor);
         }
+        let mut process_name = [0; 16];
+        let mut process_name = Fixed::new(&mut process_name);
+        if let (true, Some(process)) = (row.nameless, owner) {
+            Sink::put(&mut process_name, b"proc-");
+            int(&mut process_name, process.pid.into());
+        }
+        let unnamed = payload.text(row.fields.session).is_empty();
+        let by_env = self.var(row.env.session).filter(|id| unnamed && id.len() <= limit::ID);
+        let session = match by_env {
+            Some(id) => id,
+            None if unnamed && row.nameless && owner.is_some() => process_name.text().unwrap_or(""),
+            None => payload.id(row.fields.session, limit::ID).ok_or(Drop::Session)?,
+        };
         let mut start = [0; 20];
         let mut start = Fixed::new(&mut start);
         let mut instance = [0; 32];
@@ -284,7 +315,10 @@ impl<'a> Run<'a> {
         let detail_wanted = self.env.get(Var::TONGS_AGENTS_DETAIL) != Some(b"none");
         let mut cwd_buffer = [0; limit::PATH];
         // Half a path is another path: one that is too long counts as none.
-        let told = payload.id(fields.cwd, limit::PATH).unwrap_or("");
+        let told = payload
+            .id(fields.cwd, limit::PATH)
+            .or_else(|| self.var(row.env.cwd).filter(|cwd| cwd.len() <= limit::PATH))
+            .unwrap_or("");
         let turn_id = payload.id(fields.turn, limit::ID).unwrap_or("");
         let tool = cut(said.tool, limit::TOOL);
         let mut draft = Draft {
@@ -304,7 +338,7 @@ impl<'a> Run<'a> {
                 boot_ms: Some(self.now.boot_ms).filter(|_| said.sequence.is_none()),
                 // A program that reports for itself has no subagents here.
                 subagent: if said.event_id.is_empty() {
-                    cut(payload.text(fields.subagent), limit::ID)
+                    cut(payload.mark(fields.subagent), limit::ID)
                 } else {
                     ""
                 },
@@ -325,7 +359,11 @@ impl<'a> Run<'a> {
             } else {
                 said.event_id
             },
-            method: if self.line.payload.is_some() { "hook-argv" } else { "hook-stdin" },
+            method: match self.line.payload {
+                _ if by_env.is_some() => "hook-env",
+                Some(_) => "hook-argv",
+                None => "hook-stdin",
+            },
             source: "hook",
             kind: "session",
             title: payload.text(fields.title),
@@ -378,6 +416,16 @@ impl<'a> Run<'a> {
         .map_err(Drop::Payload)
     }
 
+    /// The value of a variable by its name; `None` where that is empty.
+    fn var(&self, name: &str) -> Option<&'a str> {
+        self.env.named(name)
+    }
+
+    /// The harness whose hooks alone get a variable that is set.
+    fn by_env(&self) -> Option<&'static Row> {
+        harness::ROWS.iter().find(|row| self.var(row.env.mark).is_some())
+    }
+
     /// Finds out whose event it is and what it means.
     fn said<'p>(
         &mut self,
@@ -389,9 +437,13 @@ impl<'a> Run<'a> {
             self.name = "fleet-event";
             return fleet_event(argument, payload, self.now.secs());
         }
-        let row = harness::caller(argument, payload, nearest);
+        let by_env = if nearest.is_none() { self.by_env() } else { None };
+        let row = harness::caller(argument, payload, nearest, by_env);
         self.row = Some(row);
-        let told = payload.text(row.fields.event);
+        let told = match payload.text(row.fields.event) {
+            "" => self.var(row.env.event).unwrap_or(""),
+            told => told,
+        };
         let event = row
             .event(if self.line.event.is_empty() { told } else { self.line.event })
             // Another harness's hook file was run: its payload names the event.
@@ -470,7 +522,7 @@ impl<'a> Run<'a> {
             .str("canonical_id", id.text().unwrap_or(""))
             .str("status", status);
         object.close();
-        crate::record::out::Sink::put(&mut out, b"\n");
+        Sink::put(&mut out, b"\n");
         let mut to = fail::stdout();
         let told = to.put(out.bytes().unwrap_or(b"")).and_then(|()| to.flush());
         fail::end("tongs-hook", told.map(|()| exit))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::draft::{Draft, Marks, Owner};
 use crate::harness::rules::{Change, Event, Kind, Words, apply, put_instance};
-use crate::harness::{self, Identity, Image, ROWS, Row, belongs};
+use crate::harness::{self, Identity, Image, ROWS, Row, Sessions, belongs};
 use crate::probe::{self, Ancestry, CMDLINE, EXE, Here, Outside, Process, Recorded};
 use crate::record::id::{self, Part};
 use crate::record::out::Fixed;
@@ -48,6 +48,26 @@ pub fn nearest(ancestry: &mut Ancestry) -> Nearest {
     if unseen || ancestry.is_broken() { Nearest::Unseen } else { Nearest::None }
 }
 
+/// Finds the nearest ancestor that holds sessions of this harness without being
+/// a sign of it: a server, an editor. Where a process holds one session only,
+/// there is none.
+pub fn host(ancestry: &mut Ancestry, row: &Row) -> Option<Process> {
+    let looks = row.looks();
+    if row.sessions == Sessions::One || looks.names.is_empty() && looks.hosts.is_empty() {
+        return None;
+    }
+    for at in 0..probe::MAX_ANCESTORS {
+        let process = ancestry.get(at)?;
+        let mut exe = [0; EXE];
+        let is_host = looks.has_host(process.comm())
+            || process.exe(&mut exe).is_some_and(|path| looks.has_host(harness::base_name(path)));
+        if is_host {
+            return Some(*process);
+        }
+    }
+    None
+}
+
 /// What a look at one process gave.
 enum Look {
     Is(&'static Row),
@@ -66,9 +86,10 @@ fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
         exe: if named { None } else { process.exe(&mut exe) },
         cmdline: process.cmdline(&mut line),
     };
+    let facts = image.facts();
     let mut look = Look::None;
     for row in ROWS.iter().filter(|row| wanted(row)) {
-        match belongs(row.looks(), &image) {
+        match facts.belongs(row.looks()) {
             Some(true) => return Look::Is(row),
             Some(false) => {}
             None => look = Look::Unseen,

@@ -17,6 +17,8 @@ pub use rules::{Change, Event, Kind, State, apply};
 pub struct Row {
     /// The id in records and on command lines.
     pub id: &'static str,
+    /// Other ids that command lines may give; records never have them.
+    pub aliases: &'static [&'static str],
     /// The name for people.
     pub name: &'static str,
     /// How its process is known.
@@ -35,10 +37,36 @@ pub struct Row {
     pub holds_stdin: &'static [&'static str],
     /// Payload keys that no other harness has.
     pub marks: &'static [Want],
+    /// What its hooks find in their environment.
+    pub env: EnvNames,
+    /// What it must find on standard output, whatever becomes of the event;
+    /// empty for nothing.
+    pub reply: &'static str,
+    /// Whether a session that it gives no id is known by its process.
+    pub nameless: bool,
     /// Where the payload keeps each thing, best first.
     pub fields: Fields,
     /// Its events.
     pub events: &'static [EventRow],
+}
+
+/// Variables in the environment of a harness's hooks, by name; empty where there
+/// is none.
+#[derive(Clone, Copy)]
+pub struct EnvNames {
+    /// One that only hooks of this harness get.
+    pub mark: &'static str,
+    /// The session's id, for where the payload has none.
+    pub session: &'static str,
+    /// The directory, likewise.
+    pub cwd: &'static str,
+    /// The event's name, likewise.
+    pub event: &'static str,
+}
+
+impl EnvNames {
+    /// None at all.
+    pub const NONE: EnvNames = EnvNames { mark: "", session: "", cwd: "", event: "" };
 }
 
 /// How a harness's process is known.
@@ -46,7 +74,9 @@ pub struct Row {
 pub enum Identity {
     /// By its program; its processes can be found without a hook.
     Discoverable(Looks),
-    /// It tells its pid itself; where it does not, an ancestor is looked for.
+    /// By its hooks: the program's name may be another program's too, or it is
+    /// several processes, so that a list of processes would show too much. An
+    /// ancestor is looked for where it does not tell its pid.
     Emitter(Looks),
 }
 
@@ -55,11 +85,16 @@ pub enum Identity {
 pub struct Looks {
     /// Command name, program file or argv[0], without directories.
     pub names: &'static [&'static str],
-    /// Ends of a script's path, for a harness that an interpreter runs.
+    /// Ends of a script's path, for a harness that an interpreter runs; `*`
+    /// stands for any one component.
     pub scripts: &'static [&'static str],
     /// First arguments of processes that are helpers or servers and hold no
     /// session of their own.
     pub helpers: &'static [&'static str],
+    /// Names of programs that hold its sessions and much besides, such as an
+    /// editor. They are no sign of whose an event is, but its process once that
+    /// is known.
+    pub hosts: &'static [&'static str],
 }
 
 /// How many sessions one process holds at a time.
@@ -111,6 +146,11 @@ pub enum Pick {
     Is(Kind),
     /// By the text of one payload field, else the last kind.
     By(Want, &'static [(&'static str, Kind)], Kind),
+    /// By words within the text of one payload field that is written for
+    /// people, in any case, else the last kind.
+    Within(Want, &'static [(&'static str, Kind)], Kind),
+    /// By the first of these fields that is set, else the last kind.
+    Set(&'static [(Want, Kind)], Kind),
 }
 
 impl Row {
@@ -126,13 +166,16 @@ impl Row {
         matches!(self.process, Identity::Discoverable(_))
     }
 
-    /// Finds an event by its native or its shared name.
+    /// Finds an event by its native or its shared name, else by its native name
+    /// in another spelling, as configurations have it: `PreToolUse` for
+    /// `pre_tool_use`.
     pub fn event(&self, name: &str) -> Option<&'static EventRow> {
         let events = self.events;
         events
             .iter()
             .find(|e| e.native == name)
             .or_else(|| events.iter().find(|e| e.normal == name))
+            .or_else(|| events.iter().find(|e| is_spelling(name, e.native)))
     }
 }
 
@@ -142,8 +185,17 @@ impl EventRow {
         match self.pick {
             Pick::Is(kind) => kind,
             Pick::By(want, kinds, or) => {
+                let said = kinds.iter().find(|(value, _)| payload.says(want, value));
+                said.map_or(or, |(_, kind)| *kind)
+            }
+            Pick::Within(want, kinds, or) => {
                 let text = payload.text(&[want]);
-                kinds.iter().find(|(value, _)| *value == text).map_or(or, |(_, kind)| *kind)
+                let said = kinds.iter().find(|(words, _)| has_within(text, words));
+                said.map_or(or, |(_, kind)| *kind)
+            }
+            Pick::Set(kinds, or) => {
+                let set = kinds.iter().find(|(want, _)| payload.is_set(*want));
+                set.map_or(or, |(_, kind)| *kind)
             }
         }
     }
@@ -152,6 +204,11 @@ impl EventRow {
 /// Finds a harness by its id.
 pub fn find(id: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.id == id)
+}
+
+/// Finds a harness by its id or another word for it, as command lines have it.
+pub fn named(word: &str) -> Option<&'static Row> {
+    find(word).or_else(|| ROWS.iter().find(|row| row.aliases.contains(&word)))
 }
 
 /// Whether a harness with this id is registered.
@@ -182,31 +239,84 @@ pub fn is_interpreter(comm: &[u8]) -> bool {
         || (comm.len() >= 6 && comm[..6].eq_ignore_ascii_case(b"python"))
 }
 
+/// What a process's arguments say, taken apart once for all rows.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    comm: &'a [u8],
+    exe: &'a [u8],
+    argv0: &'a [u8],
+    /// The script that an interpreter runs; else empty.
+    script: &'a [u8],
+    /// The first argument of the program, or of the script.
+    first: &'a [u8],
+    /// Whether enough was seen to say no.
+    all_seen: bool,
+}
+
+impl<'a> Image<'a> {
+    /// Takes it apart.
+    pub fn facts(&self) -> Facts<'a> {
+        let mut args = self.cmdline.unwrap_or(b"").split(|b| *b == 0);
+        let argv0 = base_name(args.next().unwrap_or(b""));
+        let interpreted = is_interpreter(self.comm);
+        let exe = self.exe.map_or(&b""[..], base_name);
+        let mut first = args.next().unwrap_or(b"");
+        let mut script = first;
+        let behind_interpreter = is_interpreter(argv0);
+        if interpreted || behind_interpreter {
+            // An interpreter's own options come before the script.
+            for _ in 0..2 {
+                if script.starts_with(b"-") {
+                    script = args.next().unwrap_or(b"");
+                }
+            }
+        }
+        if behind_interpreter {
+            first = args.next().unwrap_or(b"");
+        }
+        Facts {
+            comm: self.comm,
+            exe,
+            argv0,
+            script: if interpreted { script } else { b"" },
+            first,
+            // An interpreter's arguments would say what it runs.
+            all_seen: self.cmdline.is_some() || (self.exe.is_some() && !interpreted),
+        }
+    }
+}
+
+impl Facts<'_> {
+    /// Whether the process is this harness. `None` where a fact that would
+    /// decide was not given.
+    pub fn belongs(&self, looks: &Looks) -> Option<bool> {
+        let by_name =
+            looks.has_name(self.comm) || looks.has_name(self.exe) || looks.has_name(self.argv0);
+        let by_script =
+            !self.script.is_empty() && looks.scripts.iter().any(|s| is_script(self.script, s));
+        if !by_name && !by_script {
+            return if self.all_seen { Some(false) } else { None };
+        }
+        Some(!looks.helpers.iter().any(|h| self.first == h.as_bytes()))
+    }
+}
+
 /// Whether the process is this harness. `None` where a fact that would decide
 /// was not given.
 pub fn belongs(looks: &Looks, image: &Image<'_>) -> Option<bool> {
-    let args = image.cmdline.map(|line| line.split(|b| *b == 0));
-    let arg = |at| args.clone().and_then(|mut args| args.nth(at)).unwrap_or(b"");
-    let by_name = looks.has_name(image.comm)
-        || image.exe.is_some_and(|path| looks.has_name(base_name(path)))
-        || looks.has_name(base_name(arg(0)));
-    let by_script =
-        is_interpreter(image.comm) && looks.scripts.iter().any(|s| is_script(arg(1), s));
-    if !by_name && !by_script {
-        // An interpreter's arguments would say what it runs.
-        let all_seen =
-            image.cmdline.is_some() || (image.exe.is_some() && !is_interpreter(image.comm));
-        return if all_seen { Some(false) } else { None };
-    }
-    // Behind an interpreter the first argument is the script.
-    let first = if is_interpreter(base_name(arg(0))) { arg(2) } else { arg(1) };
-    Some(!looks.helpers.iter().any(|h| first == h.as_bytes()))
+    image.facts().belongs(looks)
 }
 
 impl Looks {
     /// Whether a command name, program file or argv[0] is one of its names.
     pub fn has_name(&self, name: &[u8]) -> bool {
         self.names.iter().any(|n| name.eq_ignore_ascii_case(n.as_bytes()))
+    }
+
+    /// Whether a command name or program file is of a program that holds its
+    /// sessions, be it a helper or server of its own or an editor.
+    pub fn has_host(&self, name: &[u8]) -> bool {
+        self.has_name(name) || self.hosts.iter().any(|n| name.eq_ignore_ascii_case(n.as_bytes()))
     }
 }
 
@@ -217,17 +327,42 @@ pub fn base_name(path: &[u8]) -> &[u8] {
 
 /// Whether a script's path ends in these whole components.
 fn is_script(path: &[u8], end: &str) -> bool {
-    path.strip_suffix(end.as_bytes()).is_some_and(|head| head.is_empty() || head.ends_with(b"/"))
+    let mut have = path.rsplit(|b| *b == b'/');
+    end.as_bytes()
+        .rsplit(|b| *b == b'/')
+        .all(|want| have.next().is_some_and(|have| want == b"*" || want == have))
+}
+
+/// Whether a name is another spelling of this one: letters and digits are the
+/// same but for their case.
+fn is_spelling(name: &str, of: &str) -> bool {
+    let plain = |b: &u8| !matches!(b, b'_' | b'-');
+    let mut letters = name.bytes().filter(plain).map(|b| b.to_ascii_lowercase());
+    let mut wanted = of.bytes().filter(plain).map(|b| b.to_ascii_lowercase());
+    loop {
+        match (letters.next(), wanted.next()) {
+            (None, None) => return true,
+            (have, want) if have != want => return false,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a text has these words in it, in any case.
+fn has_within(text: &str, words: &str) -> bool {
+    text.as_bytes().windows(words.len()).any(|part| part.eq_ignore_ascii_case(words.as_bytes()))
 }
 
 /// Says whose event it is, in the order of the signs: a key that only one
-/// harness's payloads have; the nearest harness process among the ancestors;
-/// the harness named on the command line.
+/// harness's payloads have; the nearest harness process among the ancestors; a
+/// variable that only one harness's hooks get; the harness named on the command
+/// line.
 pub fn caller(
     argument: &'static Row,
     payload: &Payload<'_>,
     nearest: Option<&'static Row>,
+    by_env: Option<&'static Row>,
 ) -> &'static Row {
     let marked = || ROWS.iter().find(|row| row.marks.iter().any(|m| payload.has(*m)));
-    marked().or(nearest).unwrap_or(argument)
+    marked().or(nearest).or(by_env).unwrap_or(argument)
 }

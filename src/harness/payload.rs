@@ -7,6 +7,9 @@
 //! two readers could then see two different events. All other values are only
 //! passed over by counting brackets outside of strings, so a tool result of
 //! megabytes costs little more than reading it. Nothing is allocated.
+//!
+//! A path is keys with dots between them; `[0]` behind a key is the first
+//! element of its array.
 
 use memchr::memchr;
 
@@ -21,7 +24,14 @@ const MAX_PATH: usize = 4096;
 const MAX_TEXT: usize = 1024;
 /// Bytes kept of all texts. There is room for the longest text of every field,
 /// so that no payload can crowd out its own session id.
-const ARENA: usize = 2 * MAX_PATH + Want::ALL.len() * MAX_TEXT;
+const ARENA: usize = {
+    let (mut bytes, mut at) = (0, 0);
+    while at < Want::ALL.len() {
+        bytes += Want::ALL[at].0.max();
+        at += 1;
+    }
+    bytes
+};
 /// Levels that are looked into for wanted keys.
 const MAX_LEVELS: usize = 4;
 
@@ -35,6 +45,11 @@ macro_rules! wants {
         impl Want {
             const ALL: &'static [(Want, &'static [u8])] =
                 &[$((Want::$variant, $path.as_bytes())),*];
+
+            /// The field's path.
+            pub const fn path(self) -> &'static str {
+                match self { $(Want::$variant => $path),* }
+            }
         }
     };
 }
@@ -63,6 +78,87 @@ wants! {
     Source = "source",
     Trigger = "trigger",
     NotificationType = "notification_type",
+    Message = "message",
+    IsInterrupt = "is_interrupt",
+    // gemini
+    PromptResponse = "prompt_response",
+    // cursor
+    CursorVersion = "cursor_version",
+    ConversationId = "conversation_id",
+    GenerationId = "generation_id",
+    WorkspaceRoot = "workspace_roots[0]",
+    IsBackgroundAgent = "is_background_agent",
+    SubagentId = "subagent_id",
+    // copilot, in both spellings of its keys
+    SessionIdCamel = "sessionId",
+    ToolNameCamel = "toolName",
+    AgentIdCamel = "agentId",
+    AgentNameCamel = "agentName",
+    AgentName = "agent_name",
+    Recoverable = "recoverable",
+    ErrorName = "error.name",
+    // opencode
+    PropertiesSessionId = "properties.sessionID",
+    PropertiesInfoId = "properties.info.id",
+    PropertiesInfoParentId = "properties.info.parentID",
+    PropertiesInfoDirectory = "properties.info.directory",
+    PropertiesInfoTitle = "properties.info.title",
+    PropertiesErrorName = "properties.error.name",
+    PropertiesStatusType = "properties.status.type",
+    DataSessionId = "data.sessionID",
+    DataInfoParentId = "data.info.parentID",
+    DataInfoDirectory = "data.info.directory",
+    DataInfoTitle = "data.info.title",
+    LocationDirectory = "location.directory",
+    Hook = "hook",
+    InputSessionId = "input.sessionID",
+    InputTool = "input.tool",
+    ParentId = "parentID",
+    // kimi
+    ErrorType = "error_type",
+    // grok
+    HookEventNameCamel = "hookEventName",
+    WorkspaceRootCamel = "workspaceRoot",
+    PromptIdCamel = "promptId",
+    SubagentIdCamel = "subagentId",
+    SubagentType = "subagentType",
+    LastAssistantMessageCamel = "lastAssistantMessage",
+    BackgroundTasksCamel = "backgroundTasks",
+    NotificationTypeCamel = "notificationType",
+    Reason = "reason",
+    // antigravity
+    ConversationIdCamel = "conversationId",
+    ArtifactDirectory = "artifactDirectoryPath",
+    WorkspacePath = "workspacePaths[0]",
+    ToolCallName = "toolCall.name",
+    InvocationNum = "invocationNum",
+    // goose, crush, amp
+    EventName = "event",
+    WorkingDir = "working_dir",
+    // kiro
+    AssistantResponse = "assistant_response",
+    // windsurf
+    AgentActionName = "agent_action_name",
+    TrajectoryId = "trajectory_id",
+    ExecutionId = "execution_id",
+    ToolInfoCwd = "tool_info.cwd",
+    ToolInfoResponse = "tool_info.response",
+    // cline
+    ClineVersion = "clineVersion",
+    HookName = "hookName",
+    TaskId = "taskId",
+    WorkspaceRootsCamel = "workspaceRoots[0]",
+    PreToolUseName = "preToolUse.toolName",
+    PostToolUseName = "postToolUse.toolName",
+    // amp
+    DataThreadId = "data.thread.id",
+    DataTool = "data.tool",
+    DataStatus = "data.status",
+    // hermes
+    ExtraTurnId = "extra.turn_id",
+    ExtraInterrupted = "extra.interrupted",
+    ExtraFailed = "extra.failed",
+    ExtraResponse = "extra.assistant_response",
     // the normalised event of programs that report by themselves
     SchemaVersion = "schema_version",
     EventId = "event_id",
@@ -81,8 +177,8 @@ enum Value {
     Absent,
     /// Text in the arena; `cut` says that there was more.
     Text {
-        start: u16,
-        end: u16,
+        start: u32,
+        end: u32,
         cut: bool,
     },
     /// A whole number.
@@ -91,8 +187,10 @@ enum Value {
     Count(u32),
     /// `null` or `false`.
     Nothing,
+    /// `true`
+    True,
     /// Text that is not UTF-8 or has a lone surrogate or a NUL, another number,
-    /// `true`, an object.
+    /// an object.
     Odd,
 }
 
@@ -133,7 +231,27 @@ impl Refused {
 impl Want {
     /// Bytes kept of the field's text.
     const fn max(self) -> usize {
-        if matches!(self, Want::Cwd | Want::CtxCwd) { MAX_PATH } else { MAX_TEXT }
+        match self {
+            Want::Cwd
+            | Want::CtxCwd
+            | Want::WorkspaceRoot
+            | Want::PropertiesInfoDirectory
+            | Want::DataInfoDirectory
+            | Want::LocationDirectory
+            | Want::WorkspaceRootCamel
+            | Want::WorkspacePath
+            | Want::WorkingDir
+            | Want::ToolInfoCwd
+            | Want::WorkspaceRootsCamel => MAX_PATH,
+            _ => MAX_TEXT,
+        }
+    }
+}
+
+impl Payload<'static> {
+    /// A payload without any field, for events that variables tell.
+    pub const fn none() -> Payload<'static> {
+        Payload { values: [Value::Absent; Want::ALL.len()], arena: b"" }
     }
 }
 
@@ -147,6 +265,28 @@ impl Payload<'_> {
         !matches!(self.value(want), Value::Absent | Value::Nothing)
     }
 
+    /// Whether the field is set: true, or text that is not empty.
+    pub fn is_set(&self, want: Want) -> bool {
+        self.value(want) == Value::True || !self.text_of(want).is_empty()
+    }
+
+    /// Whether the field holds this text, or the number that it stands for.
+    pub fn says(&self, want: Want, what: &str) -> bool {
+        match self.value(want) {
+            Value::Int(n) => what.parse() == Ok(n),
+            _ => self.text_of(want) == what,
+        }
+    }
+
+    /// The first of the fields that is set, for a mark: its text, or "true".
+    pub fn mark(&self, wants: &[Want]) -> &str {
+        match wants.iter().find(|w| self.is_set(**w)) {
+            Some(want) if self.value(*want) == Value::True => "true",
+            Some(want) => self.text_of(*want),
+            None => "",
+        }
+    }
+
     /// The first of the fields that holds text; empty where none does. A cut
     /// text is the part that fits.
     pub fn text(&self, wants: &[Want]) -> &str {
@@ -155,18 +295,22 @@ impl Payload<'_> {
 
     fn text_of(&self, want: Want) -> &str {
         let Value::Text { start, end, .. } = self.value(want) else { return "" };
-        let bytes = self.arena.get(usize::from(start)..usize::from(end)).unwrap_or(b"");
+        let bytes = self.arena.get(start as usize..end as usize).unwrap_or(b"");
         core::str::from_utf8(bytes).unwrap_or("")
     }
 
-    /// The first of the fields that holds text, for an id: at most `max` bytes,
-    /// whole, without NUL.
+    /// The first of the fields that is there and not empty, for an id: text of
+    /// at most `max` bytes, whole, without NUL.
     pub fn id(&self, wants: &[Want], max: usize) -> Option<&str> {
         let whole = |want: &&Want| match self.value(**want) {
             Value::Text { cut, .. } => !cut,
             _ => false,
         };
-        let want = wants.iter().find(|w| self.has(**w))?;
+        let empty = |want: Want| match self.value(want) {
+            Value::Text { start, end, cut } => start == end && !cut,
+            _ => false,
+        };
+        let want = wants.iter().find(|w| self.has(**w) && !empty(**w))?;
         let text = Some(want).filter(whole).map(|w| self.text_of(*w))?;
         (!text.is_empty() && text.len() <= max && !text.contains('\0')).then_some(text)
     }
@@ -308,9 +452,9 @@ impl Reader<'_> {
             }
             let first = self.space()?;
             let end = len + name;
-            // A dot is ours, between the keys of a path.
-            let dotted = path.get(len..end).is_some_and(|key| key.contains(&b'.'));
-            let whole = !cut && !odd && !dotted;
+            // Dots and brackets are ours, between the keys of a path.
+            let ours = |b: &u8| matches!(b, b'.' | b'[');
+            let whole = !cut && !odd && !path.get(len..end).is_some_and(|k| k.iter().any(ours));
             let known = |full: &[u8]| Want::ALL.iter().find(|(_, p)| *p == full).map(|(w, _)| *w);
             let want = path.get(..end).filter(|_| whole).and_then(known);
             let inside = |full: &[u8]| {
@@ -318,20 +462,33 @@ impl Reader<'_> {
                     .iter()
                     .any(|(_, p)| p.strip_prefix(full).is_some_and(|rest| rest.starts_with(b".")))
             };
-            if let Some(want) = want {
+            if want.is_some_and(|want| self.values[want as usize] != Value::Absent) {
+                return Err(Refused::Duplicate);
+            }
+            let enter =
+                first == b'{' && whole && level < MAX_LEVELS && end < 64 && inside(&path[..end]);
+            let element = match path.get_mut(end..end + 3) {
+                Some(room) if first == b'[' && whole && want.is_none() => {
+                    room.copy_from_slice(b"[0]");
+                    known(&path[..end + 3])
+                }
+                _ => None,
+            };
+            if enter {
+                if let Some(want) = want {
+                    self.values[want as usize] = Value::Odd;
+                }
+                path[end] = b'.';
+                self.object(path, end + 1, level + 1)?;
+            } else if let Some(want) = want {
+                let value = self.wanted(first, want.max())?;
+                self.values[want as usize] = value;
+            } else if let Some(want) = element {
                 if self.values[want as usize] != Value::Absent {
                     return Err(Refused::Duplicate);
                 }
-                let value = self.wanted(first, want.max())?;
+                let value = self.first_element(want.max())?;
                 self.values[want as usize] = value;
-            } else if first == b'{'
-                && whole
-                && level < MAX_LEVELS
-                && end < 64
-                && inside(&path[..end])
-            {
-                path[end] = b'.';
-                self.object(path, end + 1, level + 1)?;
             } else {
                 self.skip(first)?;
             }
@@ -357,7 +514,7 @@ impl Reader<'_> {
                 }
                 self.arena[start..start + len].copy_from_slice(&kept[..len]);
                 self.used = start + len;
-                Ok(Value::Text { start: start as u16, end: self.used as u16, cut })
+                Ok(Value::Text { start: start as u32, end: self.used as u32, cut })
             }
             b'[' => self.elements().map(Value::Count),
             b'0'..=b'9' | b'-' => {
@@ -377,22 +534,43 @@ impl Reader<'_> {
                 }
             }
             b'n' | b'f' => self.skip(first).map(|()| Value::Nothing),
+            b't' => self.skip(first).map(|()| Value::True),
             _ => self.skip(first).map(|()| Value::Odd),
         }
     }
 
     /// Counts the elements of an array whose bracket was taken.
     fn elements(&mut self) -> Result<u32, Refused> {
-        let mut count = 0;
-        let mut byte = self.space()?;
+        let byte = self.space()?;
         if byte == b']' {
             return Ok(0);
         }
+        self.skip(byte)?;
+        Ok(1 + self.further_elements()?)
+    }
+
+    /// Reads the first element of an array whose bracket was taken, and passes
+    /// over the others. An empty array says nothing.
+    fn first_element(&mut self, max: usize) -> Result<Value, Refused> {
+        let byte = self.space()?;
+        if byte == b']' {
+            return Ok(Value::Nothing);
+        }
+        let value = self.wanted(byte, max)?;
+        self.further_elements()?;
+        Ok(value)
+    }
+
+    /// Counts the elements behind one, to the end of the array.
+    fn further_elements(&mut self) -> Result<u32, Refused> {
+        let mut count = 0;
         loop {
-            self.skip(byte)?;
-            count += 1;
             match self.space()? {
-                b',' => byte = self.space()?,
+                b',' => {
+                    let byte = self.space()?;
+                    self.skip(byte)?;
+                    count += 1;
+                }
                 b']' => return Ok(count),
                 _ => return Err(Refused::Malformed),
             }
@@ -595,6 +773,45 @@ mod tests {
         assert_eq!(read_in(br#"{"cwd":"/a","cwd":"/b"}"#, 9).err(), Some(Refused::Duplicate));
         assert_eq!(read_in(br#"{"cwd":null,"\u0063wd":"/b"}"#, 9).err(), Some(Refused::Duplicate));
         assert!(read_in(br#"{"zzz":1,"zzz":2}"#, 9).is_ok());
+    }
+
+    #[test]
+    fn the_first_of_an_array_and_both_a_value_and_its_inside_can_be_wanted() {
+        for (json, root) in [
+            (r#"{"workspace_roots":["/a","/b"]}"#, Some("/a")),
+            (r#"{"workspace_roots" : [ "/a" ] }"#, Some("/a")),
+            (r#"{"workspace_roots":[],"cwd":""}"#, None),
+            (r#"{"workspace_roots":[null,"/b"]}"#, None),
+            (r#"{"workspace_roots":[{"a":["]"]},"/b"]}"#, None),
+            (r#"{"workspace_roots":"/a"}"#, None),
+            (r#"{"workspace_roots[0]":"/a"}"#, None),
+            (r#"{"x":{"workspace_roots":["/a"]}}"#, None),
+            (r#"{"cwd":"/c","workspace_roots":["/a"]}"#, Some("/c")),
+            (r#"{"cwd":7,"workspace_roots":["/a"]}"#, None),
+        ] {
+            let mut room = Box::new(Room::new());
+            let mut rest = json.as_bytes();
+            let payload =
+                read(&mut room, &mut |b| std::io::Read::read(&mut rest, b).unwrap()).unwrap();
+            assert_eq!(payload.id(&[Want::Cwd, Want::WorkspaceRoot], 4096), root, "{json}");
+        }
+        let twice = br#"{"workspace_roots":["/a"],"workspace_roots":["/b"]}"#;
+        assert_eq!(read_in(twice, 9).err(), Some(Refused::Duplicate));
+        assert_eq!(
+            read_in(br#"{"error":{"name":"x"},"error":1}"#, 9).err(),
+            Some(Refused::Duplicate)
+        );
+        assert!(read_in(br#"{"workspace_roots":["/a" "/b"]}"#, 9).is_err());
+
+        let json =
+            br#"{"error":{"name":"Oops","stack":"at x"},"event":{"type":"t"},"recoverable":true}"#;
+        let mut room = Box::new(Room::new());
+        let mut rest = &json[..];
+        let payload = read(&mut room, &mut |b| std::io::Read::read(&mut rest, b).unwrap()).unwrap();
+        assert_eq!(payload.text(&[Want::Error, Want::ErrorName]), "Oops");
+        assert_eq!(payload.text(&[Want::EventName, Want::EventType]), "t");
+        assert!(payload.is_set(Want::Recoverable) && !payload.is_set(Want::Error));
+        assert_eq!(payload.mark(&[Want::Recoverable]), "true");
     }
 
     #[test]

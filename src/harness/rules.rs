@@ -15,6 +15,8 @@ pub enum Kind {
     Prompt,
     /// The turn goes on.
     Progress,
+    /// The agent is at work, also when it was idle before.
+    Busy,
     /// A tool is about to run.
     ToolUse,
     /// A tool is done, failed or denied; an answer was given.
@@ -29,6 +31,8 @@ pub enum Kind {
     Elicitation,
     /// The turn is over.
     Stop,
+    /// A session that may be anybody's is idle.
+    Rest,
     /// The harness remarks that it is the user's turn.
     IdleSign,
     /// The turn ended in an error.
@@ -334,7 +338,7 @@ fn create(event: &Event<'_>) -> Change {
         Kind::Prompt => begin(Status::Running, Wait::Keep, Detail::Processing),
         Kind::ToolUse => begin(Status::Running, Wait::Keep, Detail::Using),
         Kind::CompactStart => begin(Status::Running, Wait::Keep, Detail::Compacting),
-        Kind::CompactKeep | Kind::Progress | Kind::ToolDone | Kind::SubagentStart => {
+        Kind::CompactKeep | Kind::Progress | Kind::Busy | Kind::ToolDone | Kind::SubagentStart => {
             begin(Status::Running, Wait::Keep, Detail::Working)
         }
         Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => {
@@ -349,6 +353,7 @@ fn create(event: &Event<'_>) -> Change {
         }
         Kind::CompactEndManual
         | Kind::CompactEndAuto
+        | Kind::Rest
         | Kind::SubagentStop
         | Kind::End
         | Kind::Keep
@@ -385,11 +390,16 @@ fn main_agent(state: &State<'_>, event: &Event<'_>, kept: Write) -> Write {
             Status::Waiting if !event.tool_use_answers => kept,
             _ => to(Status::Running, Detail::Using),
         },
+        Kind::Busy => match status {
+            Status::Running => kept,
+            Status::Waiting if !event.tool_use_answers => kept,
+            _ => to(Status::Running, Detail::Working),
+        },
         Kind::ToolDone if answers(state, event) => resume(state, kept),
         Kind::Permission | Kind::Question | Kind::Plan | Kind::Elicitation => {
             ask(state, event, kept)
         }
-        Kind::Stop | Kind::IdleSign => {
+        Kind::Stop | Kind::Rest | Kind::IdleSign => {
             Write { background: event.background, ..to(Status::Idle, Detail::Finished) }
         }
         Kind::StopFailure => to(Status::Error, Detail::Failed),

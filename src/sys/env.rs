@@ -54,6 +54,10 @@ vars! {
     WEZTERM_PANE, WEZTERM_UNIX_SOCKET,
     ALACRITTY_WINDOW_ID, ALACRITTY_SOCKET,
     VSCODE_PID, VSCODE_IPC_HOOK_CLI,
+    // whose hook it is, and what only variables say of the session
+    GROK_HOOK_EVENT, GROK_SESSION_ID, GROK_WORKSPACE_ROOT,
+    CURSOR_VERSION, GEMINI_SESSION_ID, GEMINI_CWD,
+    QWEN_PROJECT_DIR, DEVIN_PROJECT_DIR, CRUSH_EVENT,
 }
 
 /// The values of the variables of [`Var`], borrowed from the process entry.
@@ -83,6 +87,12 @@ impl<'a> Env<'a> {
     /// The value of `var`; an empty value is the same as none.
     pub fn get(&self, var: Var) -> Option<&'a [u8]> {
         self.values[var as usize].filter(|v| !v.is_empty())
+    }
+
+    /// The value of the variable with this name, where it is one of ours and
+    /// UTF-8.
+    pub fn named(&self, name: &str) -> Option<&'a str> {
+        self.text(Var::find(name.as_bytes())?)
     }
 
     /// The value of `var` where it is UTF-8.

@@ -384,7 +384,11 @@ fn the_tables_of_events_are_the_rows() {
             let name = format!("Cm {}", event.native);
             match &event.pick {
                 Pick::Is(kind) => put(name, shared, *kind),
-                Pick::By(_, kinds, or) => {
+                Pick::Set(kinds, or) => {
+                    put(name, shared, *or);
+                    kinds.iter().for_each(|(_, kind)| put("* set".to_string(), "", *kind));
+                }
+                Pick::By(_, kinds, or) | Pick::Within(_, kinds, or) => {
                     put(name, shared, *or);
                     for (value, kind) in
                         kinds.iter().filter(|(_, k)| kind_name(*k) != kind_name(*or))

@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::{Map, Value, json};
 use tongs::harness::payload::{self, Payload, Room};
-use tongs::harness::{self, Image, ROWS, Row, belongs, caller};
+use tongs::harness::{self, EventRow, Image, Kind, Pick, ROWS, Row, belongs, caller};
 
 use crate::world::{Harness, Ran, World, bytes};
 
@@ -14,11 +14,13 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/payl
 
 /// One sample of the index.
 struct Sample {
+    row: &'static Row,
     file: String,
     harness: String,
     event: String,
     on_command_line: bool,
     session: String,
+    at: String,
     expect: String,
     text: String,
     json: Value,
@@ -28,6 +30,31 @@ struct Sample {
 fn field<'j>(json: &'j Value, path: &str) -> &'j Value {
     path.split('.').fold(json, |at, key| &at[key])
 }
+
+/// An object with this value at the end of the path, in what is there already.
+fn put(json: &mut Value, path: &str, value: &str) {
+    let mut at = json;
+    for key in path.split('.') {
+        at = at.as_object_mut().unwrap().entry(key).or_insert(json!({}));
+    }
+    *at = json!(value);
+}
+
+/// The program under whose name a harness runs its hooks.
+fn program(harness: &str) -> &str {
+    match harness {
+        "antigravity" => "agy",
+        "cursor" => "cursor-agent",
+        "kimi-cli" => "kimi",
+        "kiro-cli-v2" => "kiro-cli-chat",
+        "kiro-v3" => "kiro",
+        "opencode-v2" => "opencode",
+        name => name,
+    }
+}
+
+/// A session that a subagent's samples have as their parent.
+const PARENT: &str = "ses_4f2a1b3c5d6eAbCdEfGhIjKlMn";
 
 fn samples() -> Vec<Sample> {
     let index: Value = serde_json::from_slice(&bytes(format!("{FIXTURES}/index.json"))).unwrap();
@@ -42,14 +69,19 @@ fn samples() -> Vec<Sample> {
             let file = text(entry, "file");
             let raw = fs::read_to_string(format!("{FIXTURES}/{file}")).unwrap();
             let json: Value = serde_json::from_str(&raw).unwrap();
+            let paths = entry["session_id_field"].as_str().unwrap_or("");
+            // The index does not tell of plugin hooks, whose input has it.
+            let mut paths = paths.split('|').chain(["input.sessionID"]);
+            let found = paths.find_map(|path| Some((path, field(&json, path).as_str()?)));
+            let (at, session) = found.unwrap_or(("", ""));
             Sample {
+                row: harness::named(&text(entry, "harness")).unwrap(),
                 harness: text(entry, "harness"),
                 event: text(entry, "event"),
                 on_command_line: entry["transport"] == "argv-last",
-                session: field(&json, &text(entry, "session_id_field"))
-                    .as_str()
-                    .unwrap()
-                    .to_owned(),
+                // Where the id stands, and what it is; empty for none.
+                at: at.to_owned(),
+                session: session.to_owned(),
                 expect: text(entry, "expect_status"),
                 text: raw,
                 file,
@@ -57,25 +89,55 @@ fn samples() -> Vec<Sample> {
             }
         })
         .collect();
-    assert!(samples.len() >= 75, "{}", samples.len());
+    assert!(samples.len() >= 302, "{}", samples.len());
     samples
 }
 
 impl Sample {
-    fn turn(&self) -> &str {
-        let keys =
-            if self.harness == "claude" { &["prompt_id"][..] } else { &["turn_id", "turn-id"] };
-        keys.iter().find_map(|key| self.json[key].as_str()).unwrap_or("")
+    /// The id of the session that runs before the event.
+    fn before(&self) -> &str {
+        match self.session.as_str() {
+            "ses_child" => PARENT,
+            "" if self.harness != "kiro-cli-v2" => "s",
+            session => session,
+        }
     }
 
-    /// The prompt that came before, of the same session and turn.
-    fn prompt(&self) -> (&'static str, String) {
-        let session = &self.session;
-        match self.harness.as_str() {
-            "claude" => ("UserPromptSubmit", json!({"session_id": session, "cwd": "/tmp", "prompt_id": self.turn()}).to_string()),
-            "codex" => ("UserPromptSubmit", json!({"session_id": session, "cwd": "/tmp", "turn_id": self.turn()}).to_string()),
-            _ => ("before_agent_start", json!({"event": {"type": "before_agent_start"}, "ctx": {"sessionId": session, "cwd": "/tmp"}}).to_string()),
+    /// The id of the session as the record has it.
+    fn recorded(&self, stub: &Harness<'_>) -> String {
+        match self.before() {
+            "" => format!("proc-{}", stub.pid()),
+            session => session.to_owned(),
         }
+    }
+
+    /// The path and the id of the turn, where there is one.
+    fn turn(&self) -> Option<(&'static str, &str)> {
+        let paths = self.row.fields.turn.iter().map(|want| want.path());
+        paths.into_iter().find_map(|path| Some((path, field(&self.json, path).as_str()?)))
+    }
+
+    /// The prompt that came before, of the same session and turn; else what
+    /// says that it runs.
+    fn prompt(&self) -> (&'static str, String) {
+        let kind = |kind| {
+            let is = |e: &&EventRow| matches!(e.pick, Pick::Is(k) if k == kind);
+            self.row.events.iter().find(is)
+        };
+        let event = kind(Kind::Prompt).or_else(|| kind(Kind::Busy)).or_else(|| kind(Kind::ToolUse));
+        let mut json = json!({"cwd": "/tmp"});
+        if !self.before().is_empty() {
+            let at = if self.at.is_empty() { "conversation_id" } else { &self.at };
+            put(&mut json, at, self.before());
+        }
+        if let Some((path, turn)) = self.turn() {
+            put(&mut json, path, turn);
+        }
+        if self.row.id == "antigravity" {
+            json["invocationNum"] = json!(0);
+            return ("PreInvocation", json.to_string());
+        }
+        (event.unwrap().native, json.to_string())
     }
 
     /// Runs the hook as the harness does, with these words for the event.
@@ -92,11 +154,14 @@ impl Sample {
     /// The ways in which the event is named: by the argument, by the payload,
     /// by the name that all harnesses share.
     fn ways(&self) -> Vec<Vec<&str>> {
-        let mut ways = vec![vec![self.event.as_str()], vec![]];
-        let row = harness::find(&self.harness).unwrap();
-        if let Some(event) = row.event(&self.event).filter(|e| e.normal != e.native) {
+        let mut ways = vec![vec![self.event.as_str()]];
+        let mut paths = self.row.fields.event.iter().map(|want| want.path());
+        if paths.any(|path| field(&self.json, path).is_string()) {
+            ways.push(vec![]);
+        }
+        if let Some(event) = self.row.event(&self.event).filter(|e| e.normal != e.native) {
             // The shared name may be another event's own.
-            if row.event(event.normal).is_some_and(|e| e.native == event.native) {
+            if self.row.event(event.normal).is_some_and(|e| e.native == event.native) {
                 ways.push(vec![event.normal]);
             }
         }
@@ -162,41 +227,52 @@ const MORE: [(&str, &str, &str); 25] = [
     ("pi/agent_settled.json", "last_event", "pi.stop"),
 ];
 
-fn stubs(world: &World) -> HashMap<String, Harness<'_>> {
-    ["claude", "codex", "pi"]
-        .into_iter()
-        .map(|name| (name.to_owned(), world.harness(name)))
-        .collect()
-}
-
 fn stored(world: &World) -> Map<String, Value> {
     let Value::Object(record) = world.record() else { panic!() };
     record
 }
 
+/// Nothing is printed but what the harness demands.
+#[track_caller]
+fn answered(ran: &Ran, row: &Row) {
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), row.reply, ""));
+}
+
+fn harnesses(samples: &[Sample]) -> Vec<String> {
+    let mut names: Vec<String> = samples.iter().map(|s| s.harness.clone()).collect();
+    names.dedup();
+    for row in ROWS.iter().filter(|row| row.id != "other") {
+        assert!(names.iter().any(|n| harness::named(n).unwrap().id == row.id), "{}", row.id);
+    }
+    names
+}
+
 #[test]
 fn every_sample_does_to_a_running_session_what_the_index_says() {
     let samples = samples();
-    for name in ["claude", "codex", "pi"] {
+    for name in harnesses(&samples) {
         let world = World::new();
-        let mut stub = world.harness(name);
+        let mut stub = world.harness(program(&name));
         let mut prepared: HashMap<(String, String), (std::path::PathBuf, Vec<u8>)> = HashMap::new();
         for sample in samples.iter().filter(|s| s.harness == name) {
-            let key = (sample.session.clone(), sample.turn().to_owned());
+            let (event, prompt) = sample.prompt();
+            let key = (sample.recorded(&stub), prompt.clone());
             let (file, before) = prepared.entry(key).or_insert_with(|| {
                 world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
-                let (event, payload) = sample.prompt();
-                stub.hook(&[name, event], &payload).silent();
-                let file = world.record_files().pop().unwrap();
+                answered(&stub.hook(&[&name, event], &prompt), sample.row);
+                let file = world.record_files().pop().unwrap_or_else(|| panic!("{}", sample.file));
                 let before = bytes(&file);
                 (file, before)
             });
             for way in sample.ways() {
+                world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
                 fs::write(&*file, &*before).unwrap();
-                sample.run(&mut stub, &way).silent();
+                answered(&sample.run(&mut stub, &way), sample.row);
                 let after = bytes(&*file);
                 let text = String::from_utf8(after.clone()).unwrap();
                 let case = format!("{} {way:?}: {text}", sample.file);
+                // There is no second one, of a subagent.
+                assert_eq!(world.record_files().len(), 1, "{case}");
                 let record = stored(&world);
                 let status = match sample.expect.as_str() {
                     "keep" | "ignore" | "none" => "running",
@@ -206,16 +282,19 @@ fn every_sample_does_to_a_running_session_what_the_index_says() {
                 let untouched = matches!(sample.expect.as_str(), "ignore" | "none");
                 assert_eq!(after == *before, untouched, "{case}");
                 for (key, want) in [
-                    ("harness_id", name),
-                    ("agent", name),
-                    ("session_id", &sample.session),
+                    ("harness_id", sample.row.id),
+                    ("agent", sample.row.id),
+                    ("session_id", &sample.recorded(&stub)),
                     ("pid", &stub.pid().to_string()),
+                    ("method", if sample.on_command_line { "hook-argv" } else { "hook-stdin" }),
                 ] {
-                    assert_eq!(record[key], want, "{case}");
+                    assert_eq!(record[key], want, "{key}: {case}");
                 }
                 for private in private_texts(&sample.json) {
                     let told = json!(private).to_string();
-                    assert!(!text.contains(told.trim_matches('"')), "{private} is stored: {case}");
+                    let known = record["cwd"] == private;
+                    let told = told.trim_matches('"');
+                    assert!(known || !text.contains(told), "{private} is stored: {case}");
                 }
                 if let Some(waits) = record.get("waiting_since") {
                     assert!(status == "waiting" && waits.is_u64(), "{case}");
@@ -232,31 +311,48 @@ fn every_sample_does_to_a_running_session_what_the_index_says() {
 #[test]
 fn every_sample_makes_a_record_of_its_own_or_none() {
     let samples = samples();
-    let world = World::new();
-    let mut stubs = stubs(&world);
-    for sample in &samples {
-        world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
-        let stub = stubs.get_mut(&sample.harness).unwrap();
-        sample.run(stub, &[&sample.event]).silent();
-        let ends =
-            ["PostCompact", "SessionEnd", "session_shutdown"].contains(&sample.event.as_str());
-        let want = match sample.expect.as_str() {
-            _ if sample.file.ends_with("SessionStart-compact.json") => Some("running"),
-            "keep" | "ignore" | "none" => None,
-            _ if ends => None,
-            status => Some(status),
-        };
-        let found = world.record_files();
-        assert_eq!(found.len(), usize::from(want.is_some()), "{}", sample.file);
-        let Some(want) = want else { continue };
-        let record = stored(&world);
-        assert_eq!(
-            (&record["status"], &record["session_id"]),
-            (&json!(want), &json!(sample.session)),
-            "{}: {record:?}",
-            sample.file
-        );
-        assert_eq!(record["arrival_sequence"], 1, "{}", sample.file);
+    for name in harnesses(&samples) {
+        let world = World::new();
+        let mut stub = world.harness(program(&name));
+        for sample in samples.iter().filter(|s| s.harness == name) {
+            world.record_files().iter().for_each(|f| fs::remove_file(f).unwrap());
+            answered(&sample.run(&mut stub, &[&sample.event]), sample.row);
+            let kind = sample.row.event(&sample.event).map_or(Kind::None, |event| {
+                with_payload(&sample.text, |payload| event.kind(payload))
+            });
+            let joins = matches!(
+                kind,
+                Kind::End | Kind::Keep | Kind::Rest | Kind::CompactEndManual | Kind::CompactEndAuto
+            );
+            let want = match sample.expect.as_str() {
+                _ if sample.file.ends_with("SessionStart-compact.json") => Some("running"),
+                "keep" | "ignore" | "none" => None,
+                _ if joins => None,
+                status => Some(status),
+            };
+            let found = world.record_files();
+            assert_eq!(found.len(), usize::from(want.is_some()), "{}", sample.file);
+            let Some(want) = want else { continue };
+            let record = stored(&world);
+            assert_eq!(
+                (&record["status"], &record["session_id"]),
+                (&json!(want), &json!(sample.recorded(&stub))),
+                "{}: {record:?}",
+                sample.file
+            );
+            assert_eq!(record["arrival_sequence"], 1, "{}", sample.file);
+            // The samples' directory, or, where they have none, the hook's own.
+            let own = world.path("project").canonicalize().unwrap();
+            let cwd = record["cwd"].as_str().unwrap();
+            let told = sample.text.contains(&format!("{cwd:?}"));
+            assert!(told || cwd == own.to_str().unwrap(), "{}: {cwd}", sample.file);
+            let first = ["workspace_roots", "workspacePaths", "workspaceRoots"]
+                .iter()
+                .find_map(|key| sample.json[*key][0].as_str());
+            if let Some(first) = first {
+                assert_eq!(cwd, first, "{}", sample.file);
+            }
+        }
     }
 }
 
@@ -338,7 +434,8 @@ fn a_mark_in_the_payload_goes_before_the_ancestor_and_that_before_the_argument()
         (r#"{"ctx.sessionId":"t"}"#, Some("codex"), "claude", "codex"),
         (r#"{"ctx\u002esessionId":"t"}"#, None, "claude", "claude"),
     ] {
-        let got = with_payload(json, |payload| caller(row(argument), payload, nearest.map(row)).id);
+        let got =
+            with_payload(json, |payload| caller(row(argument), payload, nearest.map(row), None).id);
         assert_eq!(got, want, "{json} {nearest:?} {argument}");
     }
 }

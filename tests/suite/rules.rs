@@ -24,6 +24,7 @@ const MAIN: &str = "
     compact-keep        . . . . . - .  r     -           working
     prompt              r r r r r r r  r     processing  processing
     progress            r . . . . - r  r     working     working
+    busy                r . r t r - r  r     working     working
     tool-use            r r r t r - r  r     using       using
     tool-done           . . . a . - .  r     working     working
     permission          w w w w w - w  w     permission  permission
@@ -31,6 +32,7 @@ const MAIN: &str = "
     plan                w w w w w - w  w     plan        plan
     elicitation         w w w w w - w  w     input       input
     stop                i i i i i - i  i     finished    finished
+    rest                i i i i i - i  -     finished    -
     idle-sign           i i - m - - i  i     finished    finished
     stop-failure        e e e e e - e  e     failed      failed
     interrupt           i i i i i - i  i     interrupted interrupted
@@ -66,11 +68,12 @@ const SUBAGENT: &str = "
     subagent-stop       . . . z . - .  -     working     -
 ";
 
-const KINDS: [(&str, Kind); 29] = [
+const KINDS: [(&str, Kind); 31] = [
     ("start", Kind::Start),
     ("compact-keep", Kind::CompactKeep),
     ("prompt", Kind::Prompt),
     ("progress", Kind::Progress),
+    ("busy", Kind::Busy),
     ("tool-use", Kind::ToolUse),
     ("tool-done", Kind::ToolDone),
     ("permission", Kind::Permission),
@@ -78,6 +81,7 @@ const KINDS: [(&str, Kind); 29] = [
     ("plan", Kind::Plan),
     ("elicitation", Kind::Elicitation),
     ("stop", Kind::Stop),
+    ("rest", Kind::Rest),
     ("idle-sign", Kind::IdleSign),
     ("stop-failure", Kind::StopFailure),
     ("interrupt", Kind::Interrupt),
@@ -657,7 +661,7 @@ fn only_a_start_and_a_first_event_look_around() {
 fn only_a_stop_says_how_much_goes_on_in_the_background() {
     every(|_, event, change| {
         let Change::Write(write) = change else { return };
-        let stops = matches!(event.kind, Kind::Stop | Kind::IdleSign);
+        let stops = matches!(event.kind, Kind::Stop | Kind::Rest | Kind::IdleSign);
         let told = event.background.filter(|_| stops && !write.stale);
         assert_eq!(write.background, told, "{} gave {change:?}", shown(event));
     });

@@ -85,7 +85,7 @@ struct Options {
 pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let options: Options = options("notify", words)?;
     check_version(options.json_version)?;
-    let row = harness::find(&options.harness).ok_or_else(|| {
+    let row = harness::named(&options.harness).ok_or_else(|| {
         let ids: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
         Fail::new(
             Exit::Usage,
