@@ -11,6 +11,8 @@ mod world;
 mod budget;
 /// The maintainer.
 mod cleanup;
+/// What single harnesses have of their own.
+mod harness;
 /// One event into one record, as a harness does it.
 mod hook;
 /// The repository checks itself: layers, names, forgotten files.

@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::{Map, Value, json};
 use tongs::harness::payload::{self, Payload, Room};
 use tongs::harness::{self, EventRow, Image, Kind, Pick, ROWS, Row, belongs, caller};
+use tongs::sys::env::Var;
 
 use crate::world::{Harness, Ran, World, bytes};
 
@@ -46,8 +47,7 @@ fn program(harness: &str) -> &str {
         "antigravity" => "agy",
         "cursor" => "cursor-agent",
         "kimi-cli" => "kimi",
-        "kiro-cli-v2" => "kiro-cli-chat",
-        "kiro-v3" => "kiro",
+        "kiro-cli-v2" | "kiro-v3" => "kiro-cli-chat",
         "opencode-v2" => "opencode",
         name => name,
     }
@@ -441,6 +441,21 @@ fn a_mark_in_the_payload_goes_before_the_ancestor_and_that_before_the_argument()
 }
 
 #[test]
+fn a_variable_goes_before_the_argument_and_after_a_process() {
+    let grok = Some(row("grok"));
+    for (json, nearest, want) in [
+        ("{}", None, "grok"),
+        ("{}", Some("claude"), "claude"),
+        (r#"{"cursor_version":"3"}"#, None, "cursor"),
+        (r#"{"cursor_version":"3"}"#, Some("claude"), "cursor"),
+        (r#"{"hookEventName":"stop"}"#, Some("claude"), "grok"),
+    ] {
+        let got = with_payload(json, |p| caller(row("claude"), p, nearest.map(row), grok).id);
+        assert_eq!(got, want, "{json} {nearest:?}");
+    }
+}
+
+#[test]
 fn the_nearest_agent_owns_the_event_whatever_the_command_line_says() {
     let world = World::new();
     let mut codex = world.harness("codex");
@@ -512,6 +527,46 @@ fn a_process_is_the_harness_that_its_names_or_its_script_say() {
         ("pi", "pi", Some("/usr/bin/pi"), Some("pi")),
         ("pi", "node", Some("/usr/bin/node"), Some("node /x/pi-coding-agent/dist/cli.js")),
         ("pi", "node", Some("/usr/bin/node"), Some("node /usr/bin/pi")),
+        ("gemini", "MainThread", Some("/usr/bin/node"), Some("node --no-warnings /usr/bin/gemini")),
+        (
+            "gemini",
+            "node",
+            Some("/usr/bin/node"),
+            Some("node /x/node_modules/@google/gemini-cli/dist/index.js -p hi"),
+        ),
+        (
+            "qwen",
+            "node-MainThread",
+            Some("/usr/bin/node"),
+            Some("node /x/node_modules/@qwen-code/qwen-code/dist/index.js"),
+        ),
+        (
+            "cursor",
+            "cursor-agent",
+            Some("/x/node"),
+            Some("cursor-agent --use-system-ca /x/index.js"),
+        ),
+        (
+            "cursor",
+            "node",
+            Some("/x/cursor-agent/versions/2026.10.08/node"),
+            Some("/x/node --use-system-ca /x/cursor-agent/versions/2026.10.08/index.js"),
+        ),
+        ("copilot", "node", Some("/usr/bin/node"), Some("node /x/@github/copilot/index.js")),
+        ("copilot", "copilot", Some("/usr/bin/copilot"), Some("copilot --resume=s")),
+        ("opencode", "opencode", Some("/usr/bin/opencode"), Some("opencode run serve")),
+        ("opencode", "bun", Some("/usr/bin/bun"), Some("bun /x/bin/opencode")),
+        ("kimi", "kimi-code", Some("/usr/bin/node"), Some("kimi-code")),
+        ("kimi", "python3", Some("/usr/bin/python3"), Some("python3 /home/u/.local/bin/kimi")),
+        ("kiro", "kiro-cli-chat", Some("/usr/bin/kiro-cli-chat"), Some("kiro-cli-chat chat")),
+        ("antigravity", "agy", Some("/usr/bin/agy"), Some("agy --conversation c")),
+        ("grok", "grok", Some("/usr/bin/grok"), Some("grok")),
+        ("goose", "goose", Some("/usr/bin/goose"), Some("goose session")),
+        ("droid", "droid", Some("/usr/bin/droid"), Some("droid exec daemon")),
+        ("devin", "devin", Some("/usr/bin/devin"), Some("devin")),
+        ("crush", "crush", Some("/usr/bin/crush"), Some("crush")),
+        ("amp", "node", Some("/usr/bin/node"), Some("node /x/@sourcegraph/amp/dist/main.js")),
+        ("hermes", "python3.12", Some("/usr/bin/python3.12"), Some("python3 /x/bin/hermes")),
     ] {
         for other in ROWS {
             assert_eq!(
@@ -542,6 +597,23 @@ fn a_process_that_only_speaks_of_a_harness_is_none() {
         ("tail", "/usr/bin/tail", "tail -f /home/u/.codex/log"),
         ("", "", ""),
         ("codex-linux-san", "/usr/bin/codex-linux-sandbox", "codex-linux-sandbox -- ls"),
+        // editors, their helpers, and what runs in them
+        ("cursor", "/usr/share/cursor/cursor", "/usr/share/cursor/cursor"),
+        ("cursor", "/usr/share/cursor/cursor", "/usr/share/cursor/cursor --type=renderer"),
+        ("Cursor Helper", "/x/Cursor Helper", "Cursor-Helper --type=utility"),
+        ("windsurf", "/usr/share/windsurf/windsurf", "windsurf"),
+        ("kiro", "/usr/share/kiro/kiro", "kiro --type=zygote"),
+        ("antigravity", "/usr/share/antigravity/antigravity", "antigravity"),
+        ("language_server", "/x/language_server_linux_x64", "language_server_linux_x64"),
+        ("code", "/usr/share/code/code", "code --type=utility"),
+        ("node", "/usr/bin/node", "node /x/extensions/cline/server.js"),
+        ("node", "/usr/bin/node", "node /x/copilot-language-server/dist/language-server.js"),
+        ("copilot-languag", "/x/copilot-language-server", "copilot-language-server --stdio"),
+        ("goosed", "/usr/bin/goosed", "goosed agent"),
+        ("kiro-cli-term", "/usr/bin/kiro-cli-term", "kiro-cli-term"),
+        ("agent", "/usr/bin/agent", "agent"),
+        ("node", "/usr/bin/node", "node --x /x/gemini /usr/bin/gemini"),
+        ("node", "/usr/bin/node", "node /x/cursor-agent/versions/index.js"),
     ] {
         for row in ROWS {
             assert_eq!(
@@ -569,6 +641,8 @@ fn helpers_and_servers_hold_no_session() {
         ("codex", "codex app-server"),
         ("codex", "codex mcp"),
         ("codex", "codex exec-server"),
+        ("opencode", "opencode serve"),
+        ("opencode", "opencode web"),
     ] {
         let name = args.split(' ').next().unwrap();
         assert_eq!(
@@ -604,7 +678,19 @@ fn the_rows_say_each_thing_once() {
             );
         }
         let looks = row.looks();
-        for text in looks.names {
+        for word in row.aliases {
+            assert!(harness::named(word).is_some_and(|r| r.id == row.id), "{word}");
+            assert!(!harness::is_known(word), "no record says {word}");
+        }
+        for name in [row.env.mark, row.env.session, row.env.cwd, row.env.event] {
+            let known = Var::find(name.as_bytes()).is_some();
+            assert!(name.is_empty() || known, "{name} is not in sys::env");
+        }
+        assert!(row.resume.is_empty() || row.resume.contains("ID"), "{}", row.id);
+        for text in looks.hosts {
+            assert!(!looks.has_name(text.as_bytes()), "{text} is both");
+        }
+        for text in looks.names.iter().chain(looks.hosts) {
             assert_eq!(*text, text.to_lowercase(), "{}", row.id);
         }
         assert!(row.event("no-such-event").is_none() && row.event("").is_none());
