@@ -11,7 +11,7 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use tongs::applet::{Start, dispatch};
-use tongs::sys::env::Env;
+use tongs::sys::env::{Env, Var};
 
 /// Most words of a command line that are taken without allocating; a hook has
 /// four.
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn main(
     let mut env = Env::empty();
     // SAFETY: the C library passes a null-terminated array of C strings that
     // live as long as the process and that nothing of ours changes.
-    unsafe { strings(envp) }.for_each(|entry| env.take(entry));
+    unsafe { take_wanted(&mut env, envp) };
     let mut few: [&[u8]; FEW] = [b""; FEW];
     // SAFETY: as above; `argv` is null-terminated, execve(2).
     let words = || unsafe { strings(argv) };
@@ -49,6 +49,30 @@ pub unsafe extern "C" fn main(
         &many[..]
     };
     dispatch(&Start { args, env: &env })
+}
+
+/// Puts the variables that are wanted into `env`. The others, most of them and
+/// some of them long, are looked at only up to the end of their names.
+///
+/// # Safety
+/// As [`strings`].
+unsafe fn take_wanted(env: &mut Env<'static>, envp: *const *const c_char) {
+    let mut at = envp;
+    // SAFETY: `at` has not passed the null pointer that ends the array, and the
+    // name is read no further than to the string's end.
+    unsafe {
+        while !at.is_null() && !(*at).is_null() {
+            let entry = (*at).cast::<u8>();
+            let mut len = 0;
+            while len <= Var::LONGEST && !matches!(*entry.add(len), 0 | b'=') {
+                len += 1;
+            }
+            if Var::may_be(core::slice::from_raw_parts(entry, len)) {
+                env.take(CStr::from_ptr(*at).to_bytes());
+            }
+            at = at.add(1);
+        }
+    }
 }
 
 /// The strings of a null-terminated array.

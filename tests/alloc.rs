@@ -155,7 +155,7 @@ fn scanning_and_checking_never_allocate() {
     let mut scan = Box::new(Scan::new());
     let (mut good, mut bad) = (0, 0);
     for (name, bytes) in hostile() {
-        for door in [Door::Read, Door::Write { now: 100 }] {
+        for door in [Door::Read, Door::Write { now: 100, made: None }] {
             let (calls, accepted) = calls(|| {
                 if scan.scan(&bytes).is_err() {
                     return false;

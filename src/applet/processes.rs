@@ -79,6 +79,9 @@ enum Look {
 /// the program's file is asked for only where no name fits.
 #[inline(never)] // its buffers are large, and its callers' stacks live longer
 fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
+    if harness::is_shell(process.comm()) {
+        return Look::None;
+    }
     let (mut exe, mut line) = ([0; EXE], [0; CMDLINE]);
     let named = ROWS.iter().any(|row| wanted(row) && row.looks().has_name(process.comm()));
     let image = Image {

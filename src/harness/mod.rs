@@ -232,6 +232,16 @@ pub struct Image<'a> {
 const INTERPRETERS: &[&str] =
     &["node", "bun", "deno", "python", "mainthread", "nodejs", "node-mainthread"];
 
+/// Shells, which harnesses run their hooks with. A harness that is a shell script
+/// has its script's name.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"];
+
+/// Whether a process of this command name is a shell, and so no harness: its
+/// program and arguments need no look.
+pub fn is_shell(comm: &[u8]) -> bool {
+    SHELLS.iter().any(|name| comm == name.as_bytes())
+}
+
 /// Whether a command name may be an interpreter's, so that its arguments say
 /// what runs.
 pub fn is_interpreter(comm: &[u8]) -> bool {

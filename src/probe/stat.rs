@@ -1,5 +1,7 @@
 //! The text files of `/proc/PID` as bytes. Pure: nothing here opens a file.
 
+use memchr::{memchr, memrchr};
+
 /// What is needed of `/proc/PID/stat`, proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat<'a> {
@@ -17,8 +19,8 @@ impl<'a> Stat<'a> {
     /// Parses a stat line. The command name may hold spaces, newlines and `)`,
     /// so fields are counted from the last `)`.
     pub fn parse(line: &'a [u8]) -> Option<Stat<'a>> {
-        let open = line.iter().position(|b| *b == b'(')?;
-        let close = line.iter().rposition(|b| *b == b')')?;
+        let open = memchr(b'(', line)?;
+        let close = memrchr(b')', line)?;
         let comm = line.get(open + 1..close)?;
         let mut fields =
             line.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());

@@ -155,6 +155,9 @@ pub enum Door {
     Write {
         /// Epoch seconds.
         now: u64,
+        /// The digest of the three ids, where the writer has computed it from
+        /// the very ids that it put in: it is not computed a second time.
+        made: Option<Hex>,
     },
 }
 
@@ -255,7 +258,7 @@ impl<'a> Check<'a> {
         self.int(Key::Started, 0)?;
         self.int(Key::Sequence, 0)?;
         self.int(Key::ArrivalSequence, 1)?;
-        if let Door::Write { now } = door {
+        if let Door::Write { now, .. } = door {
             if ts.is_some_and(|ts| ts > now + limit::FUTURE) {
                 return self.fault(Key::Ts);
             }
@@ -286,7 +289,8 @@ impl<'a> Check<'a> {
             verbatim: false,
         };
         if !legacy {
-            checked.digest = self.schema_1(session, pid, status, known)?;
+            let made = if let Door::Write { made, .. } = door { made } else { None };
+            checked.digest = self.schema_1(session, pid, status, known, made)?;
             checked.verbatim = as_shown && self.is_settled();
         }
         Ok(checked)
@@ -298,6 +302,7 @@ impl<'a> Check<'a> {
         pid: Option<u64>,
         status: Option<Status>,
         known: fn(&str) -> bool,
+        made: Option<Hex>,
     ) -> Result<Hex, Fault> {
         let harness = self.required(Key::HarnessId, limit::NAME)?;
         let mut name = [0; limit::NAME];
@@ -327,8 +332,9 @@ impl<'a> Check<'a> {
             return self.fault(Key::Pid);
         }
         self.focus_target(unresolved)?;
-        let digest =
-            id::canonical(Part::Stored(harness), Part::Stored(session), Part::Stored(instance));
+        let compute =
+            || id::canonical(Part::Stored(harness), Part::Stored(session), Part::Stored(instance));
+        let digest = made.unwrap_or_else(compute);
         // An id that needs an escape is none: harness ids and digests need none.
         let tail = canonical.raw().strip_prefix(b"fleet:v1:").unwrap_or(b"");
         let (id_harness, id_digest) = tail.split_at(tail.len().saturating_sub(digest.len()));

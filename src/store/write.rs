@@ -163,8 +163,13 @@ impl<'s> Session<'s> {
         let bytes = out.bytes().ok_or(WriteError::Malformed(None))?;
         let malformed = |fault| WriteError::Malformed(Some(fault));
         new_scan.scan(bytes).map_err(malformed)?;
-        let record = check::check(bytes, &new_scan, Door::Write { now }, self.store.known)
-            .map_err(malformed)?;
+        let record = check::check(
+            bytes,
+            &new_scan,
+            Door::Write { now, made: Some(*digest) },
+            self.store.known,
+        )
+        .map_err(malformed)?;
         if record.digest != *digest {
             return Err(WriteError::Malformed(None));
         }

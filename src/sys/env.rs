@@ -60,6 +60,39 @@ vars! {
     QWEN_PROJECT_DIR, DEVIN_PROJECT_DIR, CRUSH_EVENT,
 }
 
+impl Var {
+    /// Bytes of the longest name.
+    pub const LONGEST: usize = {
+        let (mut longest, mut i) = (0, 0);
+        while i < Var::ALL.len() {
+            let len = Var::ALL[i].name().len();
+            longest = if len > longest { len } else { longest };
+            i += 1;
+        }
+        longest
+    };
+
+    /// For each length of a name, a bit for each letter that one begins with.
+    const FIRST: [u32; Var::LONGEST + 1] = {
+        let mut first = [0; Var::LONGEST + 1];
+        let mut i = 0;
+        while i < Var::ALL.len() {
+            let name = Var::ALL[i].name().as_bytes();
+            first[name.len()] |= 1 << (name[0] & 31);
+            i += 1;
+        }
+        first
+    };
+
+    /// Whether a name may be one of these: a quick no for most of an
+    /// environment.
+    pub fn may_be(name: &[u8]) -> bool {
+        let bit = |first: &u8| 1u32 << (first & 31);
+        let wanted = Var::FIRST.get(name.len()).copied().unwrap_or(0);
+        name.first().is_some_and(|first| wanted & bit(first) != 0)
+    }
+}
+
 /// The values of the variables of [`Var`], borrowed from the process entry.
 #[derive(Clone)]
 pub struct Env<'a> {
@@ -123,6 +156,7 @@ mod tests {
         assert_eq!(env.get(Var::HOME), None);
         for var in Var::ALL {
             assert_eq!(Var::find(var.name().as_bytes()), Some(*var));
+            assert!(Var::may_be(var.name().as_bytes()) && var.name().len() <= Var::LONGEST);
         }
     }
 }

@@ -166,10 +166,6 @@ PROGRAM
     proc(path, parent, "/ns/pid");
     CALL4(newfstatat, AT_FDCWD, path, &status, 0);
     agent = parent_of(parent);
-    proc(path, parent, "/exe");
-    CALL4(readlinkat, AT_FDCWD, path, text, sizeof text);
-    proc(path, parent, "/cmdline");
-    take(path, sizeof text);
     parent_of(agent);
     proc(path, agent, "/cmdline");
     take(path, sizeof text);

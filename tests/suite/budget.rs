@@ -9,6 +9,8 @@ use crate::world::{World, claude, finish, has_tool, static_tongs};
 /// Most system calls of a hook whose record exists and whose agent is within
 /// two ancestors, from execve to exit.
 const CALLS: usize = 80;
+/// And for a shell, whose name says enough.
+const SHELL: usize = 3;
 /// Calls that the start-up of a static glibc adds; the budget is the musl build's.
 const GLIBC_CALLS: usize = 10;
 /// Most more for the first event of a session.
@@ -22,31 +24,24 @@ fn is_musl() -> bool {
     !program.windows(5).any(|w| w == b"GLIBC" || w == b"glibc")
 }
 
-/// System calls of the hook at some event, run with so many programs between
-/// it and the harness. `strace` is one of them and attaches from outside.
+/// System calls of the hook before a tool, with `strace` and what `between` puts
+/// around its command between it and the harness.
 fn calls(
     world: &World,
     agent: &mut crate::world::Harness<'_>,
-    event: &str,
-    session: &str,
-    between: usize,
+    between: impl Fn(&str) -> String,
 ) -> Vec<String> {
     let trace = world.path("trace");
     let payload = world.path("budget.json");
     let project = world.path("project");
-    let text = claude(session, r#","tool_name":"Bash""#).replace("/tmp", project.to_str().unwrap());
+    let text = claude("s", r#","tool_name":"Bash""#).replace("/tmp", project.to_str().unwrap());
     fs::write(&payload, text).unwrap();
-    // `sh -c 'x; :'` stays between; the innermost one starts strace, which is
-    // an ancestor too.
-    let mut line = format!(
-        "strace -e signal=none -o '{}' tongs-hook claude {event} <'{}'",
+    let line = format!(
+        "strace -e signal=none -o '{}' tongs-hook claude PreToolUse <'{}'",
         trace.display(),
         payload.display()
     );
-    for _ in 0..between {
-        line = format!("sh -c \"{}; :\"", line.replace('\\', "\\\\").replace('"', "\\\""));
-    }
-    agent.shell(&line).silent();
+    agent.shell(&between(&line)).silent();
     let trace = fs::read_to_string(trace).unwrap();
     trace.lines().filter(|l| l.contains('(') && !l.starts_with("---")).map(str::to_string).collect()
 }
@@ -63,28 +58,29 @@ fn the_system_calls_of_a_hook_are_within_the_budget() {
     fs::create_dir(world.path("project/.git")).unwrap();
     fs::write(world.path("project/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let mut agent = world.harness("claude");
-    let first = calls(&world, &mut agent, "PreToolUse", "s", 0);
+    let alone = |line: &str| line.to_string();
+    let first = calls(&world, &mut agent, alone);
     assert_eq!(world.record_of("s")["branch"], "main");
     // The walk up to the terminal goes on from the agent, three calls each.
     let agent_at =
         first.iter().position(|l| l.contains(&format!("\"/proc/{}/stat\"", agent.pid()))).unwrap();
     let walked = first[agent_at + 1..].iter().filter(|l| l.contains("/stat\"")).count();
     let first = first.len() - 3 * walked;
-    let steady = calls(&world, &mut agent, "PreToolUse", "s", 0);
-    let more = calls(&world, &mut agent, "PreToolUse", "s", 1);
-    let further = more.len();
+    let steady = calls(&world, &mut agent, alone);
+    // `timeout` stays between, and so does a shell that has more to do.
+    let program = calls(&world, &mut agent, |line| format!("timeout 60 {line}"));
+    let shell = calls(&world, &mut agent, |line| format!("sh -c \"{line}; :\""));
     // The harness, sh and strace: the agent is the third ancestor, so one
     // further ancestor's calls are not the hook's own.
     let own = steady.len() - ANCESTOR;
-    println!(
-        "hook: {own} calls with a record, {} without, {} a further ancestor",
-        first - ANCESTOR,
-        further - steady.len()
-    );
+    println!("hook: {own} calls with a record, {} without", first - ANCESTOR);
     let calls = CALLS + if is_musl() { 0 } else { GLIBC_CALLS };
     assert!(own <= calls, "{own} calls:\n{}", steady.join("\n"));
     assert!(first - ANCESTOR <= own + FIRST, "{first} calls at the first event");
-    assert_eq!(further - steady.len(), ANCESTOR, "{}\n\n{}", steady.join("\n"), more.join("\n"));
+    for (more, with) in [(ANCESTOR, program), (SHELL, shell)] {
+        let lists = format!("{}\n\n{}", steady.join("\n"), with.join("\n"));
+        assert_eq!(with.len() - steady.len(), more, "{lists}");
+    }
 }
 
 #[test]

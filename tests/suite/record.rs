@@ -691,7 +691,7 @@ impl Made {
     }
 }
 
-const WRITE: Door = Door::Write { now: 2000 };
+const WRITE: Door = Door::Write { now: 2000, made: None };
 
 /// A field and its limit in bytes, for schema 1.
 const LIMITS: [(&str, Key, usize); 14] = [
@@ -950,7 +950,9 @@ fn a_time_in_the_future_is_read_and_within_five_minutes_written() {
     for ts in ["2301", "9223372036854775807"] {
         assert!(at(ts).check(Door::Read).is_ok());
     }
-    assert!(at("9223372036854775807").check(Door::Write { now: i64::MAX as u64 }).is_ok());
+    assert!(
+        at("9223372036854775807").check(Door::Write { now: i64::MAX as u64, made: None }).is_ok()
+    );
     assert!(at("1").with("started", "9223372036854775807").check(WRITE).is_ok());
     // Readers clamp it.
     let bytes = at("9000").bytes();
