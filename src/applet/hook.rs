@@ -313,7 +313,8 @@ impl<'a> Run<'a> {
         let fields = &row.fields;
         let boot = here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("");
         let detail_wanted = self.env.get(Var::TONGS_AGENTS_DETAIL) != Some(b"none");
-        let mut cwd_buffer = [0; limit::PATH];
+        // Large, and not touched where the event says where it is.
+        let mut cwd_buffer: [u8; limit::PATH];
         // Half a path is another path: one that is too long counts as none.
         let told = payload
             .id(fields.cwd, limit::PATH)
@@ -330,7 +331,12 @@ impl<'a> Run<'a> {
             boot,
             pid_ns: here.pid_ns,
             cwd: told,
-            cwd_else: if told.is_empty() { own_cwd(&mut cwd_buffer) } else { "" },
+            cwd_else: if told.is_empty() {
+                cwd_buffer = [0; limit::PATH];
+                own_cwd(&mut cwd_buffer)
+            } else {
+                ""
+            },
             now: self.now,
             ts: said.ts.unwrap_or(self.now.secs()),
             event: Event {

@@ -391,7 +391,7 @@ struct Reader<'r> {
     len: usize,
     total: u64,
     fill: &'r mut dyn FnMut(&mut [u8]) -> usize,
-    arena: &'r mut [u8; ARENA],
+    arena: &'r mut [u8],
     used: usize,
     values: [Value; Want::ALL.len()],
 }
@@ -506,13 +506,16 @@ impl Reader<'_> {
         match first {
             b'"' => {
                 let start = self.used;
-                // The arena is lent out while the reader goes on.
-                let mut kept = [0; MAX_PATH];
-                let Text { len, cut, odd } = self.text(&mut kept[..max])?;
-                if odd || kept[..len].contains(&0) {
+                // The arena is lent out while the reader goes on; an error ends
+                // both.
+                let arena = core::mem::take(&mut self.arena);
+                let room = arena.get_mut(start..start + max).unwrap_or(&mut []);
+                let Text { len, cut, odd } = self.text(room)?;
+                let odd = odd || room.get(..len).is_none_or(|kept| kept.contains(&0));
+                self.arena = arena;
+                if odd {
                     return Ok(Value::Odd);
                 }
-                self.arena[start..start + len].copy_from_slice(&kept[..len]);
                 self.used = start + len;
                 Ok(Value::Text { start: start as u32, end: self.used as u32, cut })
             }

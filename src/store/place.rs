@@ -12,8 +12,8 @@ use crate::record::out::{Fixed, Sink};
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, Errno, Meta, egid, euid};
 
-/// Longest path of the state root in bytes, less than PATH_MAX.
-const MAX_ROOT: usize = 4000;
+/// Longest path of the state root in bytes: on the stack of every hook.
+const MAX_ROOT: usize = 1000;
 
 /// The path of the state root, ended by a NUL.
 pub struct Root {
