@@ -10,6 +10,8 @@ pub mod id;
 pub mod out;
 pub mod scan;
 pub mod sha256;
+#[cfg(target_arch = "x86_64")]
+mod sha_ni;
 pub mod text;
 
 pub use check::{Checked, Status};
