@@ -320,7 +320,12 @@ impl Cursor<'_> {
         if self.eat(byte) { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
+    #[inline(always)]
     fn space(&mut self) {
+        // All white space is at or below a blank, and most bytes are not.
+        if self.peek().is_some_and(|byte| byte > b' ') {
+            return;
+        }
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
             self.spaced = true;
