@@ -305,8 +305,11 @@ impl<'a> Check<'a> {
         made: Option<Hex>,
     ) -> Result<Hex, Fault> {
         let harness = self.required(Key::HarnessId, limit::NAME)?;
-        let mut name = [0; limit::NAME];
-        if !harness.copy(&mut name).is_some_and(known) {
+        let is_known = match harness.plain() {
+            Some(plain) => known(plain),
+            None => harness.copy(&mut [0; limit::NAME]).is_some_and(known),
+        };
+        if !is_known {
             return self.fault(Key::HarnessId);
         }
         if !self.required(Key::Agent, limit::NAME)?.same(harness) {

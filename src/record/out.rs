@@ -198,6 +198,7 @@ impl<'s, S: Sink> Object<'s, S> {
     }
 
     /// Writes a key of plain ASCII and returns the sink for its value.
+    #[inline(always)]
     pub fn key(&mut self, name: &str) -> &mut S {
         self.sink.put(if self.first { b"\"" } else { b",\"" });
         self.first = false;
@@ -237,8 +238,14 @@ impl<'s, S: Sink> Object<'s, S> {
     }
 
     /// Writes a boolean member.
+    #[inline(always)]
     pub fn bool(&mut self, name: &str, value: bool) -> &mut Self {
-        self.key(name).put(if value { b"true" } else { b"false" });
+        let sink = self.key(name);
+        if value {
+            sink.put(b"true")
+        } else {
+            sink.put(b"false")
+        }
         self
     }
 

@@ -79,25 +79,27 @@ pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived
     } else {
         put_anew(sink, record)
     };
-    for key in [Key::LaunchId, Key::ProfileId] {
-        if record.text_at(key).is_none() {
-            object.key(key.name()).put(b"\"\"");
-        }
+    // With the names as constants no copy is a call, which costs more than it.
+    macro_rules! name {
+        ($key:ident) => {
+            const { Key::$key.name() }
+        };
     }
-    let truth = |value: bool| if value { &b"true"[..] } else { b"false" };
-    let sink = object.key(Key::ShortId.name());
+    if record.text_at(Key::LaunchId).is_none() {
+        object.key(name!(LaunchId)).put(b"\"\"");
+    }
+    if record.text_at(Key::ProfileId).is_none() {
+        object.key(name!(ProfileId)).put(b"\"\"");
+    }
+    let sink = object.key(name!(ShortId));
     sink.put(b"\"");
     sink.put(&derived.short_id);
     sink.put(b"\"");
-    out::int(object.key(Key::AgeSeconds.name()), derived.age_seconds);
-    for (key, value) in [
-        (Key::NeedsAttention, derived.needs_attention),
-        (Key::Seen, derived.seen),
-        (Key::Quiet, derived.quiet),
-        (Key::Unverified, derived.unverified),
-    ] {
-        object.key(key.name()).put(truth(value));
-    }
+    out::int(object.key(name!(AgeSeconds)), derived.age_seconds);
+    object.bool(name!(NeedsAttention), derived.needs_attention);
+    object.bool(name!(Seen), derived.seen);
+    object.bool(name!(Quiet), derived.quiet);
+    object.bool(name!(Unverified), derived.unverified);
     object.close();
 }
 
