@@ -9,8 +9,9 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
+use tongs::harness::Want;
 use tongs::harness::is_known;
-use tongs::harness::payload::{self, Refused, Room, Want};
+use tongs::harness::payload::{self, Refused, Room};
 use tongs::record::check::{self, Door};
 use tongs::record::id::{self, Part};
 use tongs::record::scan::{Entries, quoted};

@@ -8,10 +8,12 @@
 pub mod payload;
 pub mod rows;
 pub mod rules;
+mod want;
 
-pub use payload::{Payload, Want};
+pub use payload::Payload;
 pub use rows::ROWS;
 pub use rules::{Change, Event, Kind, State, apply};
+pub use want::Want;
 
 /// One harness.
 pub struct Row {

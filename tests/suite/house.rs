@@ -150,6 +150,7 @@ fn the_pure_layers_touch_nothing_and_the_record_never_allocates_while_checking()
             "record/sha_ni.rs",
             "record/id.rs",
             "harness/payload.rs",
+            "harness/want.rs",
             "harness/rules.rs",
             "store/lock.rs",
             "store/replace.rs",
