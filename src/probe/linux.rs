@@ -58,6 +58,8 @@ pub struct Process {
     pub start: u64,
     /// Whether only the entry is left.
     pub dead: bool,
+    /// Whether it has more than one thread.
+    pub threaded: bool,
     comm: [u8; COMM],
     comm_len: u8,
 }
@@ -73,6 +75,7 @@ impl Process {
             ppid: stat.ppid,
             start: stat.start,
             dead: stat.is_dead(),
+            threaded: stat.threads > 1,
             comm: [0; COMM],
             comm_len: 0,
         };
@@ -155,11 +158,84 @@ pub fn innermost_pid(pid: u32) -> Option<u32> {
 pub fn pids(mut each: impl FnMut(u32)) -> Result<(), Errno> {
     let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
     Dir::cwd().follow_dir(c"/proc")?.list(&mut buffer, |name| {
-        if let Some(pid) = stat::number(name.to_bytes()).and_then(|n| u32::try_from(n).ok()) {
-            each(pid);
-        }
+        number(name.to_bytes()).into_iter().for_each(&mut each);
         true
     })
+}
+
+/// Every process that `/proc` shows.
+pub fn all() -> Vec<Process> {
+    let mut all = Vec::new();
+    let _ = pids(|pid| all.extend(Process::read(pid)));
+    all
+}
+
+/// How often the children of a process are listed, at most.
+const LISTINGS: usize = 4;
+
+/// The children of a process; `None` where the kernel does not list them
+/// (CONFIG_PROC_CHILDREN).
+///
+/// The kernel lists by position, so that it passes over a child when one that it
+/// listed before goes away meanwhile. That one is missed here, and all are
+/// listed again.
+pub fn children(parent: &Process) -> Option<Vec<Process>> {
+    let pid = parent.pid;
+    let mut children = Vec::new();
+    for _ in 0..LISTINGS {
+        let mut whole = true;
+        children.clear();
+        // A child is listed with the thread that started it.
+        for thread in if parent.threaded { threads(pid) } else { vec![pid] } {
+            match listed_children(pid, thread) {
+                Ok(pids) => {
+                    for child in pids {
+                        match Process::read(child) {
+                            Ok(process) if process.ppid == pid => children.push(process),
+                            _ => whole = false,
+                        }
+                    }
+                }
+                Err(Errno::NOENT) if thread == pid => return None,
+                Err(_) => whole = false,
+            }
+        }
+        if whole {
+            break;
+        }
+    }
+    Some(children)
+}
+
+fn threads(pid: u32) -> Vec<u32> {
+    let mut buffer = [MaybeUninit::uninit(); 4 * 1024];
+    let mut threads = Vec::new();
+    if let Ok(dir) = Dir::cwd().follow_dir(path(pid, "/task").c()) {
+        let _ = dir.list(&mut buffer, |name| {
+            threads.extend(number(name.to_bytes()));
+            true
+        });
+    }
+    threads
+}
+
+fn listed_children(pid: u32, thread: u32) -> Result<Vec<u32>, Errno> {
+    let (of_process, of_thread) = (path(pid, "/task/"), path(thread, "/children"));
+    let of_thread = of_thread.text().strip_prefix("/proc/").unwrap_or("");
+    let name = Name::of(&[of_process.text().as_bytes(), of_thread.as_bytes()]);
+    let file = Dir::cwd().open(name.c(), Open::Read)?;
+    let (mut page, mut text) = ([0; 4096], Vec::new());
+    loop {
+        match file.read(&mut page)? {
+            0 => break,
+            len => text.extend_from_slice(&page[..len]),
+        }
+    }
+    Ok(text.split(|b| *b == b' ').filter_map(number).collect())
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    stat::number(digits).and_then(|n| u32::try_from(n).ok())
 }
 
 impl AsRef<[u8]> for Process {

@@ -13,6 +13,7 @@
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod stat;
+pub mod tree;
 
 #[cfg(target_os = "linux")]
 pub use linux::{CMDLINE, EXE, Process, Unread, own_pid_ns, pid_ns, pids, uid};
@@ -21,6 +22,7 @@ compile_error!("the prober for this system is not written yet: see src/probe/mod
 
 use crate::sys::clock::{BootId, boot_id};
 use crate::sys::process::{self, Existence, Verdict, exists};
+use crate::sys::watch::{Alarm, End};
 
 /// Most ancestors that are looked at.
 pub const MAX_ANCESTORS: usize = 64;
@@ -41,6 +43,11 @@ impl Here {
     pub fn read() -> Here {
         let parent = process::parent();
         Here { boot: boot_id(), pid_ns: linux::pid_ns_of_parent(parent), parent }
+    }
+
+    /// Reads them without a look at another process, and so not the parent.
+    pub fn of_reader() -> Here {
+        Here { boot: boot_id(), pid_ns: own_pid_ns(), parent: 0 }
     }
 }
 
@@ -101,6 +108,45 @@ pub fn judge(
         Some(true) => Verdict::Alive,
         Some(false) => Verdict::Dead,
         None => Verdict::Unknown,
+    }
+}
+
+/// One process, held on to until it ends.
+pub struct Life {
+    /// The pid.
+    pub pid: u32,
+    /// Start in clock ticks since boot, where it is known.
+    pub start: Option<u64>,
+    end: Option<End>,
+}
+
+impl Life {
+    /// Holds on to the process with this pid and start.
+    pub fn of(pid: u32, start: Option<u64>) -> Life {
+        let held = Life { pid, start, end: End::of(pid) };
+        // What the descriptor holds may be a later process of the pid.
+        if held.is_another() { Life { end: None, ..held } } else { held }
+    }
+
+    fn is_another(&self) -> bool {
+        let start = Process::read(self.pid).ok().map(|process| process.start);
+        start.is_some() && self.start.is_some() && start != self.start
+    }
+
+    /// Whether it has ended, as far as can be seen.
+    pub fn is_over(&self) -> bool {
+        match &self.end {
+            Some(end) => end.has_come(),
+            None => match Process::read(self.pid) {
+                Ok(process) => process.dead || self.start.is_some_and(|s| s != process.start),
+                Err(_) => exists(self.pid) == Existence::No,
+            },
+        }
+    }
+
+    /// What wakes a sleeper when it ends; `None` where the system has no means.
+    pub fn alarm(&self) -> Option<Alarm<'_>> {
+        self.end.as_ref().map(End::alarm)
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Stat<'a> {
     pub state: u8,
     /// The parent's pid; 0 for none.
     pub ppid: u32,
+    /// Its threads, field 20.
+    pub threads: u64,
     /// Start in clock ticks since boot, field 22.
     pub start: u64,
 }
@@ -24,11 +26,12 @@ impl<'a> Stat<'a> {
         let comm = line.get(open + 1..close)?;
         let mut fields =
             line.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
-        // Fields 3, 4 and 22 of the line.
+        // Fields 3, 4, 20 and 22 of the line.
         let state = *fields.next()?.first()?;
         let ppid = number(fields.next()?)?;
-        let start = number(fields.nth(17)?)?;
-        Some(Stat { comm, state, ppid: u32::try_from(ppid).ok()?, start })
+        let threads = number(fields.nth(15)?)?;
+        let start = number(fields.nth(1)?)?;
+        Some(Stat { comm, state, ppid: u32::try_from(ppid).ok()?, threads, start })
     }
 
     /// Whether the process has ended and only its entry is left.
@@ -78,8 +81,8 @@ mod tests {
             let line = line(comm);
             let stat = Stat::parse(&line).unwrap();
             assert_eq!(
-                (stat.comm, stat.state, stat.ppid, stat.start),
-                (comm.as_bytes(), b'S', 7, 76830)
+                (stat.comm, stat.state, stat.ppid, stat.threads, stat.start),
+                (comm.as_bytes(), b'S', 7, 1, 76830)
             );
         }
     }

@@ -5,7 +5,8 @@
 //! reads the record, writes the new one to a temporary file beside it and swaps
 //! the two. A **reader** takes no lock and sees the old record or the new one.
 //! The **maintainer** ([`maintain`]) is the only other one that changes
-//! anything; it takes a record's lock before it removes it.
+//! anything; it takes a record's lock before it removes it. Whoever waits for a
+//! change sleeps on a [`watch`].
 //!
 //! Locks are `flock(2)` on files of their own, so the kernel drops a dead
 //! holder's lock. A lock file may be removed, by the maintainer and only while
@@ -24,6 +25,7 @@ pub mod place;
 pub mod proc_file;
 pub mod read;
 pub mod replace;
+pub mod watch;
 pub mod write;
 
 pub use lock::Patience;

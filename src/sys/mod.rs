@@ -1,6 +1,6 @@
 //! The operating system, thinly: files relative to a descriptor, locks,
-//! clocks, processes, the environment, the terminal's width, the guard of the
-//! hook.
+//! clocks, processes, sleeping until something changes, the environment, the
+//! terminal's width, the guard of the hook.
 //!
 //! Nothing here knows what a record is or holds a policy; callers pass paths,
 //! limits and deadlines. This is the only layer that names `rustix`, and
@@ -12,3 +12,4 @@ pub mod fs;
 pub mod guard;
 pub mod process;
 pub mod stdio;
+pub mod watch;

@@ -1,0 +1,123 @@
+//! Sleeping until a directory changes or a process ends.
+
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::fs::Errno;
+
+/// Bytes of the buffer for events: about a hundred of them.
+const EVENTS: usize = 8 * 1024;
+
+/// What of a directory is watched, besides its removal and its move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing: what happens in it wakes nobody.
+    Itself,
+    /// Entries that come, go or change their names, and changes of its mode.
+    /// Writing into a file is none of it.
+    Entries,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Happened<'e> {
+    /// Something to the entry of this name in the directory.
+    Entry(Watched, &'e CStr),
+    /// The directory itself was moved, removed or changed its mode.
+    Directory,
+    /// Too much at once: any of these.
+    Lost,
+}
+
+/// A directory that is watched: the same one for the same directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched(i32);
+
+/// Watches directories, with inotify(7). Closing it takes the kernel ten
+/// milliseconds and more, which the end of the process waits for.
+#[derive(Debug)]
+pub struct Watch(OwnedFd);
+
+impl Watch {
+    /// Watches nothing yet.
+    pub fn new() -> Result<Watch, Errno> {
+        inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map(Watch)
+    }
+
+    /// Watches the directory that a path leads to. One that is watched already
+    /// is watched in this way from now on.
+    pub fn add(&self, dir: &CStr, scope: Scope) -> Result<Watched, Errno> {
+        let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::ONLYDIR;
+        let entries =
+            WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::ATTRIB;
+        let flags = if scope == Scope::Entries { itself | entries } else { itself };
+        inotify::add_watch(&self.0, dir, flags).map(Watched)
+    }
+
+    /// Passes on what has happened, without waiting.
+    pub fn take(&self, mut each: impl FnMut(Happened<'_>)) -> Result<(), Errno> {
+        let mut buffer = [MaybeUninit::uninit(); EVENTS];
+        let mut events = inotify::Reader::new(&self.0, &mut buffer);
+        loop {
+            let event = match events.next() {
+                Ok(event) => event,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(e) => return Err(e),
+            };
+            each(match event.file_name() {
+                _ if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => Happened::Lost,
+                Some(name) => Happened::Entry(Watched(event.wd()), name),
+                None => Happened::Directory,
+            });
+        }
+    }
+
+    /// What wakes a sleeper.
+    pub fn alarm(&self) -> Alarm<'_> {
+        Alarm(self.0.as_fd())
+    }
+}
+
+/// The end of one process, with pidfd_open(2): a pid that is used again is not
+/// taken for it.
+#[derive(Debug)]
+pub struct End(OwnedFd);
+
+impl End {
+    /// Holds on to the process that has this pid now; `None` where there is none
+    /// or the system has no such call.
+    pub fn of(pid: u32) -> Option<End> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        pidfd_open(pid, PidfdFlags::empty()).ok().map(End)
+    }
+
+    /// Whether it has come. A zombie has ended.
+    pub fn has_come(&self) -> bool {
+        sleep(&[self.alarm()], 0)
+    }
+
+    /// What wakes a sleeper.
+    pub fn alarm(&self) -> Alarm<'_> {
+        Alarm(self.0.as_fd())
+    }
+}
+
+/// Something that ends a sleep.
+#[derive(Clone, Copy, Debug)]
+pub struct Alarm<'f>(BorrowedFd<'f>);
+
+/// Sleeps until one of the alarms goes off or `ms` milliseconds are over; says
+/// whether one did. A signal may end it early.
+pub fn sleep(alarms: &[Alarm<'_>], ms: u64) -> bool {
+    let mut fds: Vec<PollFd<'_>> =
+        alarms.iter().map(|alarm| PollFd::from_borrowed_fd(alarm.0, PollFlags::IN)).collect();
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    let timeout = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
+    poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+}
