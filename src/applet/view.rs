@@ -1,12 +1,19 @@
 //! Sessions as commands show them: which are wanted, in which order, and their
 //! fields as text.
 
-use crate::cli::Shown;
+use std::io::Write;
+
+use crate::cli::{Cell, Colour, Column, Fail, Out, Shown, Table};
 use crate::harness;
 use crate::record::scan::{Entries, quoted};
 use crate::record::{Checked, Key, Status, limit};
 use crate::store::annotate::{Derived, View, put_session};
 use crate::sys::clock::Now;
+use crate::sys::env::{Env, Var};
+use crate::sys::stdio;
+
+/// Columns of a table where no terminal says.
+const COLUMNS: usize = 80;
 
 /// The view of a reader: now, and from here.
 pub fn of(now: &Now) -> View {
@@ -69,6 +76,7 @@ fn is_resumable(record: &Checked<'_>) -> bool {
 }
 
 /// A session that was read, kept.
+#[derive(Clone)]
 pub struct Row {
     /// The session as `status --json` prints it.
     pub json: Vec<u8>,
@@ -119,6 +127,27 @@ impl Row {
         } else {
             format!("{}@{}", self.repo, self.branch)
         }
+    }
+
+    /// The status for people.
+    pub fn status_cell(&self) -> Cell {
+        let colour = match self.status {
+            Some(Status::Waiting) => Colour::Yellow,
+            Some(Status::Error) => Colour::Red,
+            Some(Status::Running) => Colour::Green,
+            Some(Status::Started) => Colour::Blue,
+            Some(Status::Idle) if self.derived.needs_attention => Colour::Magenta,
+            Some(Status::Ended | Status::Discovered) => Colour::Dim,
+            Some(Status::Idle) | None => Colour::Plain,
+        };
+        let mut text = self.status_text.clone();
+        if self.derived.quiet {
+            text.push('?');
+        }
+        if self.derived.unverified {
+            text.push_str(" (unverified)");
+        }
+        Cell::new(text).colour(colour)
     }
 
     /// Whether the session asks for its user.
@@ -219,6 +248,43 @@ pub fn age(seconds: u64) -> String {
         3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
         _ => format!("{}d{}h", seconds / 86_400, seconds / 3600 % 24),
     }
+}
+
+/// Sessions for people, one a line.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("STATUS"),
+        Column::new("AGE").right(),
+        Column::new("AGENT"),
+        Column::new("REPO").flex(),
+        Column::new("DETAIL").flex(),
+        Column::new("ID"),
+    ]);
+    for row in rows {
+        table.push(vec![
+            row.status_cell(),
+            Cell::new(age(row.derived.age_seconds)),
+            Cell::new(row.harness.clone()),
+            Cell::new(row.place()),
+            Cell::new(row.detail.clone()),
+            Cell::new(row.derived.short_id().to_string()).colour(Colour::Dim),
+        ]);
+    }
+    table
+}
+
+/// Prints a table, as wide and as colourful as standard output is.
+pub fn put_table<W: Write>(out: &mut Out<W>, env: &Env<'_>, table: &Table) -> Result<(), Fail> {
+    let terminal = stdio::out_is_terminal();
+    let told = env.text(Var::COLUMNS).and_then(|c| c.parse().ok()).filter(|c| *c > 0);
+    let width = match told {
+        Some(columns) => columns,
+        None if terminal => stdio::out_width().unwrap_or(COLUMNS),
+        None => usize::MAX,
+    };
+    let dumb = env.get(Var::TERM) == Some(b"dumb");
+    let colour = terminal && !dumb && env.get(Var::NO_COLOR).is_none();
+    out.put(table.render(width, colour).as_bytes())
 }
 
 /// A session's fields for people, one a line.

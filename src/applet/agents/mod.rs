@@ -93,6 +93,14 @@ fn check_version(version: Option<u32>) -> Result<(), Fail> {
     }
 }
 
+/// An option whose value is none of those that it can have.
+fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
+    Fail::new(
+        Exit::Usage,
+        format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
+    )
+}
+
 /// Says something on standard error that does not end the command.
 fn hint(text: &str) {
     complain(&mut Stderr, PROG, text);

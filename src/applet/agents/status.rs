@@ -6,21 +6,18 @@ use argh::FromArgs;
 use super::super::fail::{errno, stdout, trouble};
 use super::super::store::{Found, find};
 use super::super::view::{self, Filter, Row, is_seen};
-use super::{check_version, hint, options};
-use crate::cli::{Cell, Colour, Column, Exit, Fail, Shown, Table, push_cut, tmux};
+use super::{bad_value, check_version, hint, options};
+use crate::cli::{Exit, Fail, Shown, push_cut, tmux};
 use crate::record::out::{Sink, int};
 use crate::record::{Checked, Status};
 use crate::store::annotate::{Derived, annotate_session, put_session};
 use crate::store::read::Tally;
 use crate::store::{Reader, Store, maintain};
 use crate::sys::clock::Now;
-use crate::sys::env::{Env, Var};
-use crate::sys::stdio;
+use crate::sys::env::Env;
 
 /// Cells of the summary line.
 const LINE: usize = 60;
-/// Columns of a table where no terminal says.
-const COLUMNS: usize = 80;
 
 /// Show the live sessions. Only reads.
 #[derive(FromArgs)]
@@ -177,13 +174,6 @@ fn form(options: &Options) -> Result<Form, Fail> {
     })
 }
 
-fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
-    Fail::new(
-        Exit::Usage,
-        format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
-    )
-}
-
 fn status(name: &str) -> Result<Status, Fail> {
     Status::find(name).ok_or_else(|| bad_value("status", name, &Status::ALL.map(Status::name)))
 }
@@ -321,7 +311,8 @@ impl Print<'_> {
         }
         let mut out = stdout();
         match &self.form {
-            Form::Table => self.table(&mut out, &rows)?,
+            Form::Table if rows.is_empty() => out.put(b"No sessions.\n")?,
+            Form::Table => view::put_table(&mut out, self.env, &view::table(&rows))?,
             Form::Columns(fields) => self.columns(&mut out, fields, &rows)?,
             Form::Summary { tmux } => out.put(summary_line(&rows, *tmux).as_bytes())?,
             Form::Lines => {
@@ -376,45 +367,6 @@ impl Print<'_> {
         }
         Ok(())
     }
-
-    fn table<W: std::io::Write>(
-        &self,
-        out: &mut crate::cli::Out<W>,
-        rows: &[Row],
-    ) -> Result<(), Fail> {
-        if rows.is_empty() {
-            return out.put(b"No sessions.\n");
-        }
-        let mut table = Table::new(vec![
-            Column::new("STATUS"),
-            Column::new("AGE").right(),
-            Column::new("AGENT"),
-            Column::new("REPO").flex(),
-            Column::new("DETAIL").flex(),
-            Column::new("ID"),
-        ]);
-        for row in rows {
-            let (status, colour) = shown_status(row);
-            table.push(vec![
-                Cell::new(status).colour(colour),
-                Cell::new(view::age(row.derived.age_seconds)),
-                Cell::new(row.harness.clone()),
-                Cell::new(row.place()),
-                Cell::new(row.detail.clone()),
-                Cell::new(row.derived.short_id().to_string()).colour(Colour::Dim),
-            ]);
-        }
-        let terminal = stdio::out_is_terminal();
-        let told = self.env.text(Var::COLUMNS).and_then(|c| c.parse().ok()).filter(|c| *c > 0);
-        let width = match told {
-            Some(columns) => columns,
-            None if terminal => stdio::out_width().unwrap_or(COLUMNS),
-            None => usize::MAX,
-        };
-        let dumb = self.env.get(Var::TERM) == Some(b"dumb");
-        let colour = terminal && !dumb && self.env.get(Var::NO_COLOR).is_none();
-        out.put(table.render(width, colour).as_bytes())
-    }
 }
 
 /// Reads the sessions: the live ones, or all records.
@@ -433,26 +385,6 @@ fn each(
         store.read_sessions(&mut reader, &view, is_seen, each)
     };
     read.map_err(|e| Fail::new(Exit::Io, format!("cannot read the store: {}", errno(e))))
-}
-
-fn shown_status(row: &Row) -> (String, Colour) {
-    let colour = match row.status {
-        Some(Status::Waiting) => Colour::Yellow,
-        Some(Status::Error) => Colour::Red,
-        Some(Status::Running) => Colour::Green,
-        Some(Status::Started) => Colour::Blue,
-        Some(Status::Idle) if row.derived.needs_attention => Colour::Magenta,
-        Some(Status::Ended | Status::Discovered) => Colour::Dim,
-        Some(Status::Idle) | None => Colour::Plain,
-    };
-    let mut text = row.status_text.clone();
-    if row.derived.quiet {
-        text.push('?');
-    }
-    if row.derived.unverified {
-        text.push_str(" (unverified)");
-    }
-    (text, colour)
 }
 
 /// The summary for a prompt: how many ask for you, and the first of them.
