@@ -9,6 +9,7 @@ pub mod agents;
 mod branch;
 mod draft;
 mod fail;
+mod find;
 pub mod hook;
 mod multi;
 mod processes;

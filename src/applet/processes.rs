@@ -166,6 +166,17 @@ pub fn boot(here: &Here) -> &str {
     here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("")
 }
 
+/// Judges the process that a record names by a fresh look at that one alone.
+pub fn verdict(record: &Checked<'_>, here: &Here) -> Verdict {
+    let Some((row, recorded)) = recorded(record) else { return Verdict::Unknown };
+    // A record of a process that does not say when it started is of none: any
+    // process could have got the pid since. Schema 0 knew no starts.
+    if recorded.start.is_empty() && !record.legacy {
+        return Verdict::Dead;
+    }
+    probe::judge(&recorded, here, |process| can_be(row, process))
+}
+
 /// The process that a record names, with its harness.
 fn recorded<'r>(record: &Checked<'r>) -> Option<(&'static Row, Recorded<'r>)> {
     let mut name = [0; crate::record::limit::NAME];
@@ -223,12 +234,7 @@ impl Processes for Table<'_> {
         {
             return verdict;
         }
-        // A record of a process that does not say when it started is of none:
-        // any process could have got the pid since. Schema 0 knew no starts.
-        if recorded.start.is_empty() && !record.legacy {
-            return Verdict::Dead;
-        }
-        probe::judge(&recorded, self.here, |process| can_be(row, process))
+        self::verdict(record, self.here)
     }
 
     fn exists(&mut self, pid: u32) -> bool {

@@ -126,9 +126,9 @@ fn the_program_is_small() {
     assert!(size <= 3 << 19, "{size}");
 }
 
-/// Asserts that no call of a trace changes something or looks at another
-/// process. A line is "PID CALL(…" or "CALL(…".
-fn assert_only_reads(trace: &str) {
+/// Asserts that no call of a trace changes something or looks at a process
+/// other than these. A line is "PID CALL(…" or "CALL(…".
+fn assert_only_reads(trace: &str, may_see: &[u32]) {
     for line in trace.lines() {
         let call = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         let opens = call.starts_with("open");
@@ -151,14 +151,23 @@ fn assert_only_reads(trace: &str) {
             "ftruncate",
             "utimens",
             "mknod",
-            "kill(",
             "fork",
             "vfork",
             "clone",
         ]
         .iter()
         .any(|w| call.starts_with(w));
-        let looks = call.contains("\"/proc/") && !call.contains("\"/proc/self/");
+        let (path, asks) = (call.split_once("\"/proc/"), call.split_once("kill("));
+        let seen =
+            path.or(asks.filter(|(before, after)| before.is_empty() && after.contains(", 0)")));
+        let looks = match seen.map(|(_, rest)| rest) {
+            None => call.contains("\"/proc\"") || call.starts_with("kill("),
+            Some(rest) if rest.starts_with("self/") || rest.starts_with("sys/") => false,
+            Some(rest) => {
+                let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+                !digits.parse().is_ok_and(|pid| may_see.contains(&pid))
+            }
+        };
         assert!(!writes && !changes && !looks, "{line}");
     }
 }
@@ -171,11 +180,49 @@ fn readers_only_read() {
     }
     let world = World::new();
     let mut agent = world.harness("claude");
-    agent.hook(&["claude", "SessionStart"], &claude("s", "")).silent();
+    agent.hook_with("env AGENT_LAUNCH_ID=L", &["claude", "Stop"], &claude("s", "")).silent();
+    let mut other = world.harness("claude");
+    other.hook_with("env AGENT_LAUNCH_ID=L", &["claude", "Stop"], &claude("other", "")).silent();
+    let dead = world.harness("claude");
+    let gone = dead.pid();
+    dead.kill();
     let trace = world.path("trace");
+    // Who is recorded, what is above those, and what is below.
+    let recorded = [agent.pid(), other.pid()];
+    let mut above = recorded.to_vec();
+    let mut next = std::process::id();
+    while next != 0 {
+        above.push(next);
+        next = tongs::probe::Process::read(next).unwrap().ppid;
+    }
+    let pid = agent.pid().to_string();
+    let gone = gone.to_string();
     for store in ["there", "missing"] {
         if store == "missing" {
             fs::remove_dir_all(world.state()).unwrap();
+        }
+        for (args, may_see) in [
+            (&["lookup", "--session", "s"][..], &recorded[..]),
+            (&["lookup", "--terminal-id", "T", "--pid", &pid, "--json"], &recorded),
+            (&["lookup", "--launch-id", "L", "--all"], &above),
+            (&["lookup", "--tree", &pid, "--format", "session-state"], &recorded),
+            (&["lookup", "--tree", &gone], &[gone.parse().unwrap()]),
+            (&["tree", &pid], &recorded),
+            (&["tree", &pid, "--json"], &recorded),
+            (&["wait", "s", "--timeout", "0"], &recorded),
+            (&["wait", "s", "--until", "error", "--timeout", "50ms"], &recorded),
+            (&["wait", "--pid", &pid, "--until", "error", "--timeout", "50ms"], &recorded),
+            (&["wait", "--tree", &pid, "--until", "error", "--timeout", "50ms"], &above),
+            (&["wait", "--launch-id", "L", "--until", "gone", "--timeout", "50ms"], &above),
+            (&["wait", "--pid", &gone, "--json"], &[gone.parse().unwrap()]),
+        ] {
+            let mut command = Command::new("strace");
+            world.bare(&mut command);
+            command.arg("-f").arg("-o").arg(&trace).arg(world.path("bin/tongs-agents")).args(args);
+            finish(command, b"");
+            let trace = fs::read_to_string(&trace).unwrap();
+            assert!(trace.contains("exit"), "{args:?}");
+            assert_only_reads(&trace, may_see);
         }
         for args in [
             &["status"][..],
@@ -197,7 +244,7 @@ fn readers_only_read() {
             finish(command, b"");
             let trace = fs::read_to_string(&trace).unwrap();
             assert!(trace.contains("exit"), "{args:?}");
-            assert_only_reads(&trace);
+            assert_only_reads(&trace, &[]);
         }
         assert_eq!(world.state().exists(), store == "there");
     }
@@ -212,9 +259,13 @@ fn a_write_would_be_noticed() {
         "openat(AT_FDCWD, \"/proc/12/stat\", O_RDONLY) = 3",
         "4711  unlinkat(3, \"x\", 0) = 0",
         "4711 openat(3, \"x\", O_RDWR|O_CREAT, 0600) = 4",
+        "openat(AT_FDCWD, \"/proc\", O_RDONLY) = 3",
+        "kill(7, 0) = 0",
+        "kill(77, SIGTERM) = 0",
     ] {
         assert!(
-            std::panic::catch_unwind(|| assert_only_reads(line)).is_err() || cfg!(panic = "abort"),
+            std::panic::catch_unwind(|| assert_only_reads(line, &[77])).is_err()
+                || cfg!(panic = "abort"),
             "{line}"
         );
     }

@@ -189,7 +189,9 @@ fn no_applet_calls_another() {
         if name == "mod" {
             continue;
         }
-        for other in ["status", "show", "notify", "cleanup", "paths", "schema"] {
+        for other in
+            ["status", "show", "lookup", "tree", "wait", "notify", "cleanup", "paths", "schema"]
+        {
             if other != name {
                 assert!(!code(&text).contains(&format!("{other}::run")), "{file} calls {other}");
             }

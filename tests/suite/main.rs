@@ -11,6 +11,8 @@ mod world;
 mod budget;
 /// The maintainer.
 mod cleanup;
+/// Finding the session behind a launch, a terminal, a process or an id.
+mod find;
 /// What single harnesses have of their own.
 mod harness;
 /// One event into one record, as a harness does it.
@@ -35,3 +37,5 @@ mod rules;
 mod status;
 /// The locks, the directory, hostile files, full disks.
 mod store;
+/// Waiting for a session.
+mod wait;

@@ -30,7 +30,14 @@ pub fn violations(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     for key in schema.as_object().unwrap().keys() {
         assert!(known.contains(&key.as_str()), "the validator does not know {key}");
     }
-    let fits = match schema["type"].as_str() {
+    let nullable = schema["type"].as_array().map(|types| {
+        assert_eq!(types[1], "null", "the validator knows types and null");
+        &types[0]
+    });
+    if nullable.is_some() && value.is_null() {
+        return wrong;
+    }
+    let fits = match nullable.unwrap_or(&schema["type"]).as_str() {
         None => true,
         Some("object") => value.is_object(),
         Some("array") => value.is_array(),
@@ -96,10 +103,12 @@ fn the_validator_can_say_no() {
     assert_eq!(violations(&schema, &json!({"a": "1"}), "x").len(), 1);
     assert_eq!(violations(&schema, &json!({}), "x").len(), 1);
     assert_eq!(violations(&json!({"type": "string", "enum": ["a"]}), &json!("b"), "x").len(), 1);
+    assert!(violations(&json!({"type": ["string", "null"]}), &json!(null), "x").is_empty());
+    assert_eq!(violations(&json!({"type": ["string", "null"]}), &json!(1), "x").len(), 1);
 }
 
 /// Puts a record into the store as it is; returns its file's name.
-fn put(world: &World, record: &Value, legacy: bool) -> String {
+pub fn put(world: &World, record: &Value, legacy: bool) -> String {
     fs::create_dir_all(world.sessions()).unwrap();
     for dir in [world.state(), world.sessions()] {
         use std::os::unix::fs::PermissionsExt;
@@ -117,7 +126,7 @@ fn put(world: &World, record: &Value, legacy: bool) -> String {
 }
 
 /// A schema 1 record with these fields changed.
-fn record(session: &str, changes: Value) -> Value {
+pub fn record(session: &str, changes: Value) -> Value {
     use tongs::record::id::{Part, canonical};
     let mut record = json!({
         "schema_version": 1, "record_kind": "session", "session_id": session, "instance_id": "1:2",
@@ -228,7 +237,10 @@ fn every_json_output_is_as_its_schema_says() {
     assert_schema(&world, "hook", &agent.strict(&["claude", "Stop"], &claude("b", "")));
     assert_schema(&world, "hook", &agent.strict(&["x", "Stop"], ""));
     let names = world.agents(&["schema"]).out;
-    assert_eq!(names, "cleanup\nhook\nnotify\npaths\nshow\nstatus\n");
+    assert_eq!(
+        names,
+        "cleanup\nhook\nlookup\nnotify\npaths\nsession-state\nshow\nstatus\ntree\nwait\n"
+    );
     assert_eq!(world.agents(&["schema", "nothing"]).code, Some(1));
 }
 

@@ -1,15 +1,19 @@
 //! `tongs-agents`: the commands for people and scripts, one file each.
 
 mod cleanup;
+mod lookup;
 mod notify;
 mod paths;
 mod schema;
 mod show;
 mod status;
+mod tree;
+mod wait;
 
 use super::fail::{Stderr, early, end, stdout, words};
 use super::{Start, settle_command};
 use crate::cli::{Exit, Fail, complain, parse};
+use crate::probe::tree::Limits;
 use crate::sys::env::Env;
 
 /// The program's name in messages.
@@ -25,6 +29,17 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "status", about: "show the live sessions", run: status::run },
     Command { name: "show", about: "show one session", run: show::run },
+    Command {
+        name: "lookup",
+        about: "find the session behind a pid, a terminal or a launch",
+        run: lookup::run,
+    },
+    Command { name: "tree", about: "show the processes below a process", run: tree::run },
+    Command {
+        name: "wait",
+        about: "wait until a session is there, or rests, or is gone",
+        run: wait::run,
+    },
     Command { name: "notify", about: "report for a program that has no hook", run: notify::run },
     Command {
         name: "cleanup",
@@ -99,6 +114,15 @@ fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
         Exit::Usage,
         format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
     )
+}
+
+/// The limits of a walk as a command line gives them.
+fn limits(depth: Option<usize>, nodes: Option<usize>) -> Result<Limits, Fail> {
+    if nodes == Some(0) {
+        return Err(Fail::new(Exit::Usage, "--max-nodes is at least 1"));
+    }
+    let default = Limits::DEFAULT;
+    Ok(Limits { depth: depth.unwrap_or(default.depth), nodes: nodes.unwrap_or(default.nodes) })
 }
 
 /// Says something on standard error that does not end the command.

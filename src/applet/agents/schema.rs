@@ -22,14 +22,22 @@ struct Options {
     command: Option<String>,
 }
 
-/// The schemas by command; `hook` is the line of `tongs-hook --strict`.
+/// The schema of a session, which those of lists refer to as `"$SESSION"`.
+const SESSION: &str = include_str!("schema/session.json");
+
+/// The schemas by command; `hook` is the line of `tongs-hook --strict`,
+/// `session-state` that of `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
     ("cleanup", include_str!("schema/cleanup.json")),
     ("hook", include_str!("schema/hook.json")),
+    ("lookup", include_str!("schema/lookup.json")),
     ("notify", include_str!("schema/notify.json")),
     ("paths", include_str!("schema/paths.json")),
-    ("show", include_str!("schema/session.json")),
+    ("session-state", include_str!("schema/session-state.json")),
+    ("show", SESSION),
     ("status", include_str!("schema/status.json")),
+    ("tree", include_str!("schema/tree.json")),
+    ("wait", include_str!("schema/wait.json")),
 ];
 
 /// Runs the command.
@@ -43,9 +51,8 @@ pub fn run(words: &[&str], _env: &crate::sys::env::Env<'_>) -> Result<Exit, Fail
             }
         }
         Some(command) => match SCHEMAS.iter().find(|(name, _)| *name == command) {
-            // The session's schema is one file, which status refers to.
             Some((_, schema)) => {
-                out.put(schema.replace("\"$SESSION\"", SCHEMAS[4].1.trim_end()).as_bytes())?;
+                out.put(schema.replace("\"$SESSION\"", SESSION.trim_end()).as_bytes())?;
             }
             None => return Err(Fail::new(Exit::No, format!("'{command}' has no JSON output"))),
         },

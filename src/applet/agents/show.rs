@@ -2,14 +2,12 @@
 
 use argh::FromArgs;
 
-use super::super::fail::{errno, stdout, trouble};
+use super::super::fail::{stdout, trouble};
+use super::super::find::{by_id, several};
 use super::super::store::{Found, find};
-use super::super::view::{self, Row};
+use super::super::view;
 use super::{check_version, options};
-use crate::cli::{Exit, Fail, Shown};
-use crate::record::{Checked, Key, Text};
-use crate::store::{Reader, Store};
-use crate::sys::clock::Now;
+use crate::cli::{Exit, Fail};
 use crate::sys::env::Env;
 
 /// Show one session.
@@ -47,13 +45,9 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         Found::Missing => return Err(none()),
         Found::Unavailable(why, root) => return Err(Fail::new(Exit::No, trouble(why, &root))),
     };
-    let mut rows = matching(&store, &options.id)?;
+    let mut rows = by_id(&store, &options.id)?;
     if rows.len() > 1 {
-        let ids: Vec<String> = rows.iter().map(|row| Shown(&row.id).to_string()).collect();
-        return Err(Fail::new(
-            Exit::No,
-            format!("several sessions match '{}': {}", options.id, ids.join(" ")),
-        ));
+        return Err(several(&options.id, &rows));
     }
     let Some(row) = rows.pop() else { return Err(none()) };
     let mut out = stdout();
@@ -65,37 +59,4 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     }
     out.flush()?;
     Ok(Exit::Ok)
-}
-
-/// The sessions that an id names: those that have exactly this one, else those
-/// that have one that begins with it.
-fn matching(store: &Store, id: &str) -> Result<Vec<Row>, Fail> {
-    let view = view::of(&Now::read());
-    let (mut exact, mut starts) = (Vec::new(), Vec::new());
-    let mut reader = Reader::default();
-    store
-        .read_sessions(&mut reader, &view, view::is_seen, |record, derived| {
-            let ids = |hit: &dyn Fn(Text<'_>) -> bool| {
-                hit(record.text(Key::CanonicalId)) || hit(record.text(Key::SessionId))
-            };
-            let short = derived.short_id();
-            if ids(&|t| t.is(id)) || (!record.legacy && short == id) {
-                exact.push(Row::of(record, derived));
-            } else if ids(&|t| begins(t, id)) || digest_begins(record, id) {
-                starts.push(Row::of(record, derived));
-            }
-            true
-        })
-        .map_err(|e| Fail::new(Exit::Io, format!("cannot read the store: {}", errno(e))))?;
-    Ok(if exact.is_empty() { starts } else { exact })
-}
-
-fn begins(text: Text<'_>, start: &str) -> bool {
-    let mut chars = text.chars();
-    start.chars().all(|c| chars.next() == Some(c))
-}
-
-/// The short id is the start of the digest, so a longer start of that will do.
-fn digest_begins(record: &Checked<'_>, start: &str) -> bool {
-    !record.legacy && record.digest.starts_with(start.as_bytes())
 }
