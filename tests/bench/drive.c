@@ -15,6 +15,10 @@
  *       moment, beside a reader of the record that they all write; prints
  *       LOST TORN READS TIMEOUTS OTHER_FAULTS TEMPS NANOSECONDS CREATE, the last
  *       being what it takes there, with nobody else about, to make a file
+ *   drive seen RUNS AGENTS PROGRAM ARG...
+ *       starts the program, which lives until its input ends, and asks AGENTS,
+ *       which is tongs-agents, to wait for its session; prints MEDIAN
+ *       SLOWEST_OF_95_PERCENT of the nanoseconds until the answer is read
  *
  * IN is "-" for an empty input or a file whose bytes come through a pipe; OUT
  * is "null" or "pipe", which is read here. A time is from before the start of
@@ -494,6 +498,51 @@ static int burst(int argc, char **argv)
     return 0;
 }
 
+static int seen(int argc, char **argv)
+{
+    long runs;
+    uint64_t *times;
+    if (argc < 3 || (runs = atol(argv[0])) < 1 || !(times = calloc((size_t)runs, sizeof *times)))
+        return 64;
+    for (long i = 0; i < runs; i++) {
+        char number[16];
+        char *wait[] = {argv[1], "wait", "--timeout", "10s", "--pid", number, NULL};
+        struct command agent = {.argv = argv + 2}, waiter = {.argv = wait};
+        posix_spawn_file_actions_t spawned;
+        int in[2], out[2], status;
+        pid_t pid, waits;
+
+        pipe_or_die(in);
+        pipe_or_die(out);
+        times[i] = now();
+        actions(&spawned, in[0], null_fd);
+        if ((errno = posix_spawn(&pid, agent.argv[0], &spawned, NULL, agent.argv, environ)))
+            die(agent.argv[0]);
+        posix_spawn_file_actions_destroy(&spawned);
+        snprintf(number, sizeof number, "%d", (int)pid);
+        actions(&spawned, null_fd, out[1]);
+        if ((errno = posix_spawn(&waits, wait[0], &spawned, NULL, wait, environ)))
+            die(wait[0]);
+        posix_spawn_file_actions_destroy(&spawned);
+        close(out[1]);
+        if (read(out[0], buffer, sizeof buffer) <= 0)
+            fputs("drive: wait gave no answer\n", stderr);
+        times[i] = now() - times[i];
+        if (waitpid(waits, &status, 0) < 0)
+            die("waitpid");
+        ended(&waiter, status);
+        close(out[0]);
+        close(in[0]);
+        close(in[1]);
+        if (waitpid(pid, &status, 0) < 0)
+            die("waitpid");
+    }
+    qsort(times, (size_t)runs, sizeof *times, by_size);
+    printf("%llu %llu\n", (unsigned long long)times[runs / 2],
+           (unsigned long long)times[(runs * 95 - 1) / 100]);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int done = 64;
@@ -511,6 +560,8 @@ int main(int argc, char **argv)
         done = peak(argc - 2, argv + 2);
     else if (argc > 1 && strcmp(argv[1], "burst") == 0)
         done = burst(argc - 2, argv + 2);
+    else if (argc > 1 && strcmp(argv[1], "seen") == 0)
+        done = seen(argc - 2, argv + 2);
     if (done == 64)
         fputs("drive: wrong usage, see the head of drive.c\n", stderr);
     return done;

@@ -278,6 +278,13 @@ else
     sleepers=
 fi
 
+# --- from the start of an agent to the answer of a wait ----------------------
+
+state=$dir/seen
+drive seen "$some" "$agents" "$bin/claude" /bin/sh -c \
+    "'$hook' claude SessionStart <'$dir/small'; read -r line"
+read -r seen_median seen_slow <"$dir/out"
+
 # --- writers at once ---------------------------------------------------------
 
 writers() {
@@ -339,6 +346,8 @@ peak() { awk -v what="$1" '$1 == what { print ($2 > 0 ? $2 : $3) }' "$dir/peaks"
     ratio "cleanup, ${processes-} processes" clean-cleanup clean-ps 'ps -eo pid,ppid,comm' '<=' 0.3
     [ -z "${children-}" ] || value 'cleanup: child processes' "$children" '' '<=' 0
     [ -z "${passes-}" ] || value 'cleanup: passes over /proc' "$passes" '' '<=' 1
+    value 'start of an agent to the answer of wait' "$((seen_median / 1000))" us '<=' -
+    value 'the same, 95 percent of them' "$((seen_slow / 1000))" us '<=' 50000
     while read -r where lost torn reads timeouts faults temps took create; do
         value "256 writers, $where: lost" "$lost" '' '<=' 0
         value "256 writers, $where: torn of $reads reads" "$torn" '' '<=' 0
