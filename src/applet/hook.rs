@@ -38,10 +38,11 @@ const LOCKS_MS: u64 = 250;
 const DRAIN_MS: i64 = 2;
 
 const HELP: &str = "\
-Usage: tongs-hook [--strict] HARNESS [EVENT] [PAYLOAD]
+Usage: tongs-hook [--strict] [HARNESS [EVENT] [PAYLOAD]]
 
 Writes one event of a coding agent into the record of its session. The payload
-is one JSON object, on standard input or as the last argument.
+is one JSON object, on standard input or as the last argument. Without HARNESS
+the variable AGENT_HINT names it.
 
   --strict    print the outcome as one JSON line and exit with a code that tells it
   -h, --help  print this help
@@ -157,6 +158,10 @@ pub fn run(start: &Start<'_>) -> i32 {
         }
     }
     let text = |word| core::str::from_utf8(word).unwrap_or("");
+    // A registration that is the same for every harness names it beside.
+    if words[0].is_empty() {
+        words[0] = start.env.get(Var::AGENT_HINT).unwrap_or(b"");
+    }
     // Some harness takes silence for a failure: it gets its answer before
     // anything else can go wrong, whatever becomes of the event.
     let reply = harness::named(text(words[0])).map_or("", |row| row.reply);

@@ -407,6 +407,55 @@ fn the_hook_does_nothing_where_it_is_told_to() {
     assert!(!world.state().exists());
 }
 
+#[test]
+fn without_a_harness_on_the_command_line_the_hint_names_it() {
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    let hint = "env AGENT_HINT=claude";
+    agent.hook_with(hint, &[], START).silent();
+    assert_eq!(
+        (&world.record()["status"], &world.record()["method"]),
+        (&json!("started"), &json!("hook-stdin"))
+    );
+    // The argument is the nearer word.
+    world.stub("codex");
+    let mut codex = world.harness("codex");
+    codex.hook_with(hint, &["codex", "SessionStart"], &claude("c", "")).silent();
+    assert_eq!(world.record_of("c")["harness_id"], "codex");
+    let ran = agent.hook_with(hint, &["--strict"], &prompt("s1"));
+    assert_eq!((ran.code, &ran.json()["status"]), (Some(0), &json!("running")));
+    // A harness that demands an answer gets it.
+    let ran = agent.hook_with("env AGENT_HINT=antigravity", &[], "{}");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "{}", ""));
+    // Without either, or with a word that is no harness, nothing is written.
+    let before = world.files();
+    for hint in ["", "env AGENT_HINT=", "env AGENT_HINT=nobody", "env AGENT_HINT=../x"] {
+        agent.hook_with(hint, &[], START).silent();
+        let ran = agent.hook_with(hint, &["--strict"], START);
+        assert_eq!((ran.code, &ran.json()["reason"]), (Some(64), &json!("harness-unknown")));
+    }
+    assert_eq!(world.files(), before);
+}
+
+#[test]
+fn groks_variables_give_the_session_where_the_payload_does_not() {
+    let world = World::new();
+    let mut grok = world.harness("grok");
+    let env = "env GROK_HOOK_EVENT=session_start GROK_SESSION_ID=g1 GROK_WORKSPACE_ROOT=/x/y";
+    grok.hook_with(env, &["grok"], "{}").silent();
+    let record = world.record_of("g1");
+    assert_eq!(
+        (&record["method"], &record["cwd"], &record["harness_id"]),
+        (&json!("hook-env"), &json!("/x/y"), &json!("grok"))
+    );
+    // The hint is for the harness alone.
+    grok.hook_with(&format!("{env} AGENT_HINT=grok"), &[], "").silent();
+    assert_eq!(world.record_of("g1")["method"], "hook-env");
+    let payload = r#"{"sessionId":"g2","cwd":"/x","hookEventName":"session_start"}"#;
+    grok.hook_with(env, &["grok"], payload).silent();
+    assert_eq!(world.record_of("g2")["method"], "hook-stdin");
+}
+
 /// What an unfriendly harness may send. All of it is silent and exit 0.
 #[test]
 fn bad_payloads_and_command_lines_are_dropped_in_silence_with_the_old_record_intact() {
