@@ -39,3 +39,5 @@ mod status;
 mod store;
 /// Waiting for a session.
 mod wait;
+/// One session after another in one process.
+mod supersede;
