@@ -6,7 +6,9 @@
 
 use super::branch::Branch;
 use crate::harness::Row;
-use crate::harness::rules::{Detail, Event, Ids, State, Wait, Waiting, Words, Write, put_detail};
+use crate::harness::rules::{
+    Detail, Event, Ids, Kind as EventKind, State, Wait, Waiting, Words, Write, put_detail,
+};
 use crate::record::out::{Fixed, Object, Sink, Style, int, string};
 use crate::record::sha256::Hex;
 use crate::record::text::cut;
@@ -34,7 +36,8 @@ pub struct Surroundings<'a> {
     pub branch: Branch,
 }
 
-/// Ids that launchers put into the environment; empty where they did not.
+/// Ids that a launcher gives, in the environment or by `record`; empty where it
+/// gives none.
 #[derive(Clone, Copy, Default)]
 pub struct Marks<'a> {
     /// `TONGS_AGENTS_LAUNCH_ID`
@@ -43,6 +46,49 @@ pub struct Marks<'a> {
     pub profile: &'a str,
     /// `TONGS_AGENTS_TERMINAL_ID`
     pub terminal: &'a str,
+}
+
+impl<'a> Marks<'a> {
+    /// The ids by their keys.
+    pub fn list(&self) -> [(Key, &'a str); 3] {
+        [
+            (Key::LaunchId, self.launch),
+            (Key::ProfileId, self.profile),
+            (Key::TerminalId, self.terminal),
+        ]
+    }
+}
+
+/// The launcher's ids that earlier records of a process have, in memory of their
+/// own.
+#[derive(Clone)]
+pub struct Inherited {
+    bytes: [[u8; limit::ID]; 3],
+    lens: [usize; 3],
+}
+
+impl Inherited {
+    /// None yet.
+    pub const NONE: Inherited = Inherited { bytes: [[0; limit::ID]; 3], lens: [0; 3] };
+
+    /// Takes the ids of a record that are not known yet; says whether it had
+    /// one.
+    pub fn take(&mut self, record: &Checked<'_>) -> bool {
+        let mut more = false;
+        for (at, (key, _)) in Marks::default().list().into_iter().enumerate() {
+            if self.lens[at] == 0 {
+                self.lens[at] = record.text(key).copy(&mut self.bytes[at]).map_or(0, str::len);
+                more |= self.lens[at] > 0;
+            }
+        }
+        more
+    }
+
+    /// The ids.
+    pub fn marks(&self) -> Marks<'_> {
+        let id = |at: usize| core::str::from_utf8(&self.bytes[at][..self.lens[at]]).unwrap_or("");
+        Marks { launch: id(0), profile: id(1), terminal: id(2) }
+    }
 }
 
 /// Everything that one event says of a session.
@@ -77,7 +123,7 @@ pub struct Draft<'a> {
     pub last_event: &'a str,
     /// How the event came: `hook-stdin`, `hook-argv`, `notify`, `process`.
     pub method: &'a str,
-    /// `hook`, `notify`, `process`: what wrote the record.
+    /// `hook`, `notify`, `launcher`, `process`: what wrote the record.
     pub source: &'a str,
     /// `session`, `process`: what the record is of.
     pub kind: &'a str,
@@ -87,6 +133,8 @@ pub struct Draft<'a> {
     pub sequence: Option<u64>,
     /// Ids of the launcher.
     pub marks: Marks<'a>,
+    /// The same, as earlier records of the process have them.
+    pub inherited: Option<Inherited>,
     /// Terminal and branch, where they were looked at.
     pub surroundings: Option<Surroundings<'a>>,
 }
@@ -139,6 +187,11 @@ impl Draft<'_> {
     /// The directory of the event, else of whoever writes.
     pub fn place(&self) -> &str {
         if self.cwd.is_empty() { self.cwd_else } else { self.cwd }
+    }
+
+    /// Whether this says no more than that a process was found.
+    pub fn is_find(&self) -> bool {
+        self.event.kind == EventKind::Report(Status::Discovered)
     }
 
     /// Whether the stored record lies in another directory than the event.
@@ -239,7 +292,8 @@ impl Draft<'_> {
     }
 
     fn put_terminal(&self, o: &mut Members<'_, '_, '_>, fresh: bool) {
-        let seen = self.surroundings.as_ref().filter(|_| fresh);
+        let unknown = o.stored.is_none_or(is_out_of_sight);
+        let seen = self.surroundings.as_ref().filter(|_| fresh || unknown);
         let Some(seen) = seen else {
             o.keep_or(Key::Terminal, "");
             if !o.keep(Key::TerminalEnv) {
@@ -302,15 +356,24 @@ impl Draft<'_> {
             }
         }
         o.str(Key::Method, self.method);
-        for (key, value) in [
-            (Key::Title, cut(self.title, limit::DETAIL)),
-            (Key::LaunchId, self.marks.launch),
-            (Key::ProfileId, self.marks.profile),
-            (Key::TerminalId, self.marks.terminal),
-        ] {
-            if !o.some(key, value) {
-                o.keep(key);
-            }
+        if !o.some(Key::Title, cut(self.title, limit::DETAIL)) {
+            o.keep(Key::Title);
+        }
+        self.put_marks(o);
+    }
+
+    /// Writes the launcher's ids. What a launcher said of this very process is
+    /// better than the environment, which every descendant has too.
+    fn put_marks(&self, o: &mut Members<'_, '_, '_>) {
+        let inherited = self.inherited.as_ref().map(Inherited::marks).unwrap_or_default();
+        let told_first = self.owner.is_none() || self.is_find();
+        let ids = self.marks.list().into_iter().zip(inherited.list());
+        for ((key, told), (_, inherited)) in ids {
+            let known = o.stored.is_some_and(|s| !s.text(key).is_empty());
+            let _ = (told_first && o.some(key, told))
+                || (known && o.keep(key))
+                || o.some(key, inherited)
+                || o.some(key, told);
         }
     }
 
@@ -352,6 +415,56 @@ impl Draft<'_> {
     }
 }
 
+/// Whether nobody has looked yet which terminal a session is in.
+pub fn is_out_of_sight(stored: &Checked<'_>) -> bool {
+    stored.text(Key::Terminal).is_empty()
+}
+
+/// Writes a stored record with these ids of its launcher; writes nothing and
+/// says so where it has them all.
+pub fn put_marked(out: &mut Fixed<'_>, stored: &Checked<'_>, marks: &Marks<'_>) -> bool {
+    let ids = marks.list();
+    let is_new = |(key, id): &(Key, &str)| !id.is_empty() && !stored.text(*key).is(id);
+    let marked = ids.iter().any(is_new);
+    if marked {
+        let change = |key| ids.iter().any(|id| id.0 == key && is_new(id));
+        put_changed(out, stored, ids.len(), change, |object| {
+            for (key, id) in ids.iter().filter(|id| is_new(id)) {
+                object.str(key.name(), id);
+            }
+        });
+    }
+    marked
+}
+
+/// Writes a stored record with another status and this detail, without tool and
+/// wait, as of this wall time. The clocks that order events are left alone,
+/// unless they are given too.
+pub fn put_status(
+    out: &mut Fixed<'_>,
+    stored: &Checked<'_>,
+    (status, detail): (Status, &str),
+    wall_ms: u64,
+    clocks: Option<&Now>,
+) {
+    let change = |key| {
+        matches!(key, Key::Status | Key::Detail | Key::Tool | Key::Ts | Key::TsMs)
+            || WAIT.contains(&key)
+            || clocks.is_some() && matches!(key, Key::BootMs | Key::MonoMs)
+    };
+    put_changed(out, stored, 7, change, |object| {
+        object
+            .str(Key::Status.name(), status.name())
+            .str(Key::Detail.name(), detail)
+            .str(Key::Tool.name(), "")
+            .int(Key::Ts.name(), wall_ms / 1000)
+            .int(Key::TsMs.name(), wall_ms);
+        if let Some(now) = clocks {
+            object.int(Key::BootMs.name(), now.boot_ms).int(Key::MonoMs.name(), now.mono_ms);
+        }
+    });
+}
+
 /// The number of this arrival at a record.
 fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
     stored.map_or(1, |s| {
@@ -360,21 +473,23 @@ fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
 }
 
 /// Writes a stored record as it is, with one more arrival.
-pub fn put_counted(out: &mut Fixed<'_>, stored: &Checked<'_>) {
-    put_changed(out, stored, |_| false, |_| {});
+fn put_counted(out: &mut Fixed<'_>, stored: &Checked<'_>) {
+    put_changed(out, stored, 0, |_| false, |_| {});
 }
 
 /// Writes a stored record with one more arrival, without the fields that
-/// `change` replaces, which `more` then writes.
-pub fn put_changed(
+/// `change` replaces, which `put` then writes, at most `more` of them new.
+fn put_changed(
     out: &mut Fixed<'_>,
     stored: &Checked<'_>,
+    more: usize,
     change: impl Fn(Key) -> bool,
-    more: impl FnOnce(&mut Object<'_, Fixed<'_>>),
+    put: impl FnOnce(&mut Object<'_, Fixed<'_>>),
 ) {
     let bytes = stored.bytes();
-    // Where there is no room for one more key or byte, foreign keys make it.
-    let foreign = stored.fields().len() < scan::MAX_KEYS && bytes.len() < MAX_BYTES - limit::ID;
+    // Where there is no room for so many more, foreign keys make it.
+    let foreign = stored.fields().len() + more < scan::MAX_KEYS
+        && bytes.len() < MAX_BYTES - limit::ID * (more + 1);
     let mut object = Object::open(out);
     for field in stored.fields() {
         match field.known {
@@ -384,7 +499,7 @@ pub fn put_changed(
         }
     }
     object.int(Key::ArrivalSequence.name(), next_arrival(Some(stored)));
-    more(&mut object);
+    put(&mut object);
     object.close();
 }
 

@@ -225,7 +225,7 @@ impl Look {
     fn judge(&self, record: &Checked<'_>, derived: &Derived) -> Match {
         let start = record.text(Key::ProcessStart).plain();
         let start = start.and_then(|digits| stat::number(digits.as_bytes()));
-        let life = match verdict(record, &self.here) {
+        let life = match verdict(record, &self.here, &self.now) {
             // Nothing says that what has the pid now is the same process.
             Verdict::Alive if start.is_none() => Verdict::Unknown,
             life => life,

@@ -381,6 +381,7 @@ impl<'a> Run<'a> {
             title: payload.text(fields.title),
             sequence: said.sequence,
             marks: marks(self.env),
+            inherited: None,
             surroundings: None,
         };
         if said.kind == Kind::None {

@@ -7,10 +7,12 @@
 
 pub mod agents;
 mod branch;
+mod dir;
 mod draft;
 mod fail;
 mod find;
 pub mod hook;
+mod launcher;
 mod multi;
 mod processes;
 mod store;

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use super::draft::{Draft, Marks, Owner};
+use crate::cli::{Exit, Fail};
 use crate::harness::rules::{Change, Event, Kind, Words, apply, put_instance};
-use crate::harness::{self, Identity, Image, ROWS, Row, Sessions, belongs};
+use crate::harness::{self, Identity, Image, OTHER, ROWS, Row, Sessions, belongs};
 use crate::probe::{self, Ancestry, CMDLINE, EXE, Here, Outside, Process, Recorded};
 use crate::record::id::{self, Part};
 use crate::record::out::Fixed;
+use crate::record::sha256::Hex;
 use crate::record::{Checked, Key, Status};
 use crate::store::maintain::{Agent, Processes};
 use crate::store::{Decide, Patience, Scratch, Session, Store};
@@ -101,6 +103,20 @@ fn first_that_looks(process: &Process, wanted: fn(&Row) -> bool) -> Look {
     look
 }
 
+/// Says which harness a command line starts; `other` for none.
+pub fn of_command(words: &[&[u8]]) -> &'static Row {
+    let name = harness::base_name(words.first().copied().unwrap_or(b""));
+    let line = words.join(&0);
+    let facts = Image { comm: name, exe: Some(name), cmdline: Some(&line) }.facts();
+    let looks = |row: &&Row| facts.belongs(row.looks()) == Some(true);
+    // A harness whose process has no looks of its own is known by its id.
+    let named = || {
+        let row = core::str::from_utf8(name).ok().and_then(harness::named);
+        row.filter(|row| row.looks().names.is_empty())
+    };
+    ROWS.iter().find(looks).or_else(named).unwrap_or(&OTHER)
+}
+
 /// Says whether a process can be the one of a record of this harness. What an
 /// emitter's process looks like is its own business.
 fn can_be(row: &Row, process: &Process) -> Option<bool> {
@@ -127,6 +143,10 @@ pub struct Table<'a> {
     scratch: Box<Scratch>,
 }
 
+/// Milliseconds in which a process that a launcher named need not look like its
+/// harness yet: what is started may be a chain of programs.
+const LAUNCHING_MS: u64 = 10_000;
+
 impl<'a> Table<'a> {
     /// Looks at nothing yet.
     pub fn new(here: &'a Here, now: Now, patience: Patience) -> Table<'a> {
@@ -140,10 +160,6 @@ impl<'a> Table<'a> {
             agents: Vec::new(),
             scratch: Box::default(),
         }
-    }
-
-    fn boot(&self) -> &'a str {
-        boot(self.here)
     }
 
     /// Judges a recorded process by the one look at all processes.
@@ -161,24 +177,44 @@ impl<'a> Table<'a> {
     }
 }
 
+/// The process with this pid, which must live.
+pub fn living(pid: u32) -> Result<Process, Fail> {
+    match Process::read(pid) {
+        Ok(process) if !process.dead => Ok(process),
+        _ => Err(Fail::new(Exit::No, format!("no process has the pid {pid}"))),
+    }
+}
+
 /// This boot's id as text; empty where it cannot be read.
 pub fn boot(here: &Here) -> &str {
     here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("")
 }
 
+/// Whether a launcher has only just named the record's process.
+fn is_launching(record: &Checked<'_>, here: &Here, now: &Now) -> bool {
+    record.status == Some(Status::Discovered)
+        && record.text(Key::Source).is("launcher")
+        && record.text(Key::BootId).is(boot(here))
+        && record
+            .int(Key::MonoMs)
+            .is_some_and(|then| now.mono_ms.saturating_sub(then) < LAUNCHING_MS)
+}
+
 /// Judges the process that a record names by a fresh look at that one alone.
-pub fn verdict(record: &Checked<'_>, here: &Here) -> Verdict {
+pub fn verdict(record: &Checked<'_>, here: &Here, now: &Now) -> Verdict {
     let Some((row, recorded)) = recorded(record) else { return Verdict::Unknown };
     // A record of a process that does not say when it started is of none: any
     // process could have got the pid since. Schema 0 knew no starts.
     if recorded.start.is_empty() && !record.legacy {
         return Verdict::Dead;
     }
-    probe::judge(&recorded, here, |process| can_be(row, process))
+    let young = is_launching(record, here, now);
+    let looks = |process: &Process| can_be(row, process).filter(|is| *is || !young);
+    probe::judge(&recorded, here, looks)
 }
 
 /// The process that a record names, with its harness.
-fn recorded<'r>(record: &Checked<'r>) -> Option<(&'static Row, Recorded<'r>)> {
+pub fn recorded<'r>(record: &Checked<'r>) -> Option<(&'static Row, Recorded<'r>)> {
     let mut name = [0; crate::record::limit::NAME];
     let row = harness::find(record.harness().copy(&mut name)?)?;
     let text = |key| record.text(key).plain().unwrap_or("");
@@ -234,7 +270,7 @@ impl Processes for Table<'_> {
         {
             return verdict;
         }
-        self::verdict(record, self.here)
+        self::verdict(record, self.here, &self.now)
     }
 
     fn exists(&mut self, pid: u32) -> bool {
@@ -248,57 +284,15 @@ impl Processes for Table<'_> {
     fn record(&mut self, store: &Store, agent: &Agent) -> bool {
         let Some(row) = harness::find(agent.harness) else { return false };
         let Some(process) = self.seen.get(&agent.pid).copied() else { return false };
-        let (mut buffer, mut tty_buffer) = ([0; 4096], [0; 4096]);
+        let mut buffer = [0; 4096];
         let cwd = process.cwd(&mut buffer).and_then(|cwd| core::str::from_utf8(cwd).ok());
         // A process whose directory cannot be seen is not ours to show.
         let Some(cwd) = cwd else { return false };
-        let tty = process
-            .tty(&mut tty_buffer)
-            .and_then(|tty| core::str::from_utf8(tty).ok())
-            .unwrap_or("");
-        let (session, start) = (format!("proc-{}", agent.pid), agent.start.to_string());
-        let detail = format!("PID {} {tty}", agent.pid);
-        let mut instance = [0; 32];
-        let mut instance = Fixed::new(&mut instance);
-        put_instance(&mut instance, agent.pid, agent.start);
-        let instance = instance.text().unwrap_or("");
-        let plain = Part::Plain;
-        let digest = id::canonical(plain(row.id), plain(&session), plain(instance));
-        let draft = Draft {
-            row,
-            session: &session,
-            instance,
-            digest,
-            owner: Some(Owner { pid: agent.pid, start: &start }),
-            boot: self.boot(),
-            pid_ns: self.here.pid_ns,
-            cwd,
-            cwd_else: "",
-            now: self.now,
-            ts: self.now.secs(),
-            event: Event {
-                kind: Kind::Report(Status::Discovered),
-                boot_ms: None,
-                subagent: "",
-                turn_id: "",
-                tool: "",
-                background: None,
-                tool_use_answers: false,
-                compact_ends: false,
-            },
-            words: Words { tool: "", message: "", error: "", reported: detail.trim_end() },
-            last_event: "",
-            method: "process",
-            source: "process",
-            kind: "process",
-            title: "",
-            sequence: None,
-            marks: Marks::default(),
-            surroundings: None,
-        };
-        let identity = id::identity(plain(row.id), plain(&session));
-        let written = Session::lock(store, &identity, self.patience).and_then(|locked| {
-            locked.update(&digest, self.now.secs(), &mut self.scratch, |stored, out| {
+        let names = Names::of(row, &process, None);
+        let mut draft = found(&names, self.here, self.now);
+        draft.cwd = cwd;
+        let written = Session::lock(store, &names.identity, self.patience).and_then(|locked| {
+            locked.update(&names.digest, self.now.secs(), &mut self.scratch, |stored, out| {
                 match (stored, apply(None, &draft.event)) {
                     (None, Change::Write(write)) => {
                         draft.put(out, None, &write);
@@ -309,6 +303,93 @@ impl Processes for Table<'_> {
             })
         });
         written.unwrap_or(false)
+    }
+}
+
+/// The words of the record of a process that was found.
+pub struct Names {
+    row: &'static Row,
+    /// The session's id; `proc-PID` where none is known.
+    pub session: String,
+    instance: String,
+    pid: u32,
+    start: String,
+    detail: String,
+    kind: &'static str,
+    /// Digest of the session's identity.
+    pub identity: Hex,
+    /// Digest of the canonical id.
+    pub digest: Hex,
+}
+
+impl Names {
+    /// Finds them for a process of this harness.
+    pub fn of(row: &'static Row, process: &Process, session: Option<&str>) -> Names {
+        let mut buffer = [0; 4096];
+        let tty = process.tty(&mut buffer).and_then(|tty| core::str::from_utf8(tty).ok());
+        let detail = format!("PID {} {}", process.pid, tty.unwrap_or(""));
+        let mut instance = [0; 32];
+        let mut instance = Fixed::new(&mut instance);
+        put_instance(&mut instance, process.pid, process.start);
+        let instance = instance.text().unwrap_or("").to_string();
+        let kind = if session.is_some() { "session" } else { "process" };
+        let session = session.map_or_else(|| format!("proc-{}", process.pid), str::to_string);
+        let plain = Part::Plain;
+        Names {
+            row,
+            identity: id::identity(plain(row.id), plain(&session)),
+            digest: id::canonical(plain(row.id), plain(&session), plain(&instance)),
+            session,
+            instance,
+            pid: process.pid,
+            start: process.start.to_string(),
+            detail: detail.trim_end().to_string(),
+            kind,
+        }
+    }
+}
+
+impl Names {
+    /// Whether they are the process's own, no session being known.
+    pub fn is_process(&self) -> bool {
+        self.kind == "process"
+    }
+}
+
+/// The record of a process that was found, as no event has told of it yet.
+pub fn found<'a>(names: &'a Names, here: &'a Here, now: Now) -> Draft<'a> {
+    Draft {
+        row: names.row,
+        session: &names.session,
+        instance: &names.instance,
+        digest: names.digest,
+        owner: Some(Owner { pid: names.pid, start: &names.start }),
+        boot: boot(here),
+        pid_ns: here.pid_ns,
+        cwd: "",
+        cwd_else: "",
+        now,
+        ts: now.secs(),
+        event: Event {
+            kind: Kind::Report(Status::Discovered),
+            boot_ms: None,
+            subagent: "",
+            turn_id: "",
+            tool: "",
+            background: None,
+            tool_use_answers: false,
+            compact_ends: false,
+        },
+        words: Words { tool: "", message: "", error: "", reported: &names.detail },
+        last_event: "",
+        method: "process",
+        source: "process",
+        kind: names.kind,
+        title: "",
+        sequence: None,
+        marks: Marks::default(),
+        inherited: None,
+        surroundings: None,
     }
 }
 

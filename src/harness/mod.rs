@@ -11,7 +11,7 @@ pub mod rules;
 mod want;
 
 pub use payload::Payload;
-pub use rows::ROWS;
+pub use rows::{OTHER, ROWS};
 pub use rules::{Change, Event, Kind, State, apply};
 pub use want::Want;
 

@@ -126,6 +126,11 @@ impl<'a> Checked<'a> {
         agent.unwrap_or(Text::new(b"claude", false))
     }
 
+    /// Digest of the identity, which all instances of the session share.
+    pub fn identity(&self) -> Hex {
+        id::identity(Part::Stored(self.harness()), Part::Stored(self.text(Key::SessionId)))
+    }
+
     /// Whether a process was found for the session.
     pub fn identified(&self) -> bool {
         !self.legacy && self.pid.is_some()

@@ -17,7 +17,7 @@ use super::place::Store;
 use super::proc_file;
 use super::read::{Reader, Unreadable};
 use super::replace::{TEMP_END, TEMP_START, Target, replace};
-use crate::record::id::{self, File, Part};
+use crate::record::id::File;
 use crate::record::out::{Fixed, int};
 use crate::record::sha256::{Hex, Sha256};
 use crate::record::{Checked, Key, Status};
@@ -194,7 +194,7 @@ struct Over {
 
 impl Over {
     fn of(name: &CStr, record: &Checked<'_>) -> Over {
-        let identity = (!record.legacy).then(|| identity(record));
+        let identity = (!record.legacy).then(|| record.identity());
         Over { name: name.to_owned(), judged: version(record), identity }
     }
 }
@@ -231,7 +231,7 @@ impl Run<'_> {
         let mut digests = HashSet::new();
         self.store.read_stored_sessions(&mut reader, |_, record| {
             processes.note(record);
-            identities.insert(identity(record));
+            identities.insert(record.identity());
             digests.insert(record.digest);
             if let Some(pid) = record.pid {
                 reported.insert((pid, start(record)));
@@ -397,10 +397,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-fn identity(record: &Checked<'_>) -> Hex {
-    id::identity(Part::Stored(record.harness()), Part::Stored(record.text(Key::SessionId)))
 }
 
 fn start(record: &Checked<'_>) -> u64 {

@@ -5,7 +5,7 @@ use super::place::Store;
 use super::read::{self, Unreadable};
 use super::replace::{Target, replace};
 use crate::record::check::{self, Door};
-use crate::record::id::{self, File, Part};
+use crate::record::id::File;
 use crate::record::out::Fixed;
 use crate::record::sha256::Hex;
 use crate::record::{Checked, Fault, Key, MAX_BYTES, Scan};
@@ -32,17 +32,19 @@ impl Scratch {
 }
 
 impl Scratch {
-    /// Reads a stored record, without a lock, for the digest of its session's
-    /// identity; `None` where there is no record.
-    pub fn identity_of(&mut self, store: &Store, digest: &Hex) -> Option<Hex> {
+    /// Looks at a stored record without a lock; `None` where there is none that
+    /// counts.
+    pub fn look<T>(
+        &mut self,
+        store: &Store,
+        digest: &Hex,
+        look: impl FnOnce(&Checked<'_>) -> T,
+    ) -> Option<T> {
         let name = File::Record.name(digest);
-        let mut scan = Scan::default();
         let len = read::load(store, name.c(), &mut self.stored).ok()?;
+        let mut scan = Scan::default();
         let record = read::parse(name.c(), &self.stored[..len], &mut scan, store.known).ok()?;
-        Some(id::identity(
-            Part::Stored(record.harness()),
-            Part::Stored(record.text(Key::SessionId)),
-        ))
+        Some(look(&record))
     }
 }
 
@@ -178,26 +180,49 @@ impl<'s> Session<'s> {
         Ok(answer)
     }
 
-    /// Removes a record of this session under its lock, if it is there.
-    pub fn remove(&self, digest: &Hex) -> Result<(), WriteError> {
+    /// Removes a record of this session under its lock, if it is there and is
+    /// still `wanted` gone, which sees `None` for one that is not acceptable.
+    /// Says whether it was removed.
+    pub fn remove(
+        &self,
+        digest: &Hex,
+        scratch: &mut Scratch,
+        wanted: impl FnOnce(Option<&Checked<'_>>) -> bool,
+    ) -> Result<bool, WriteError> {
         let dir = &self.store.sessions;
         let name = File::Record.name(digest);
         match dir.entry(name.c()) {
-            Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOENT) => return Ok(false),
             Ok(meta) if self.store.owns(&meta) => {}
             Ok(_) => return Err(WriteError::Unsafe),
             Err(e) => return Err(WriteError::Io(e)),
         }
         let lock = File::RecordLock.name(digest);
         let _lock = Lock::take(self.store, lock.c(), &self.patience)?;
+        let mut scan = Scan::default();
+        let found = match read::load(self.store, name.c(), &mut scratch.stored) {
+            Ok(len) => read::parse(name.c(), &scratch.stored[..len], &mut scan, self.store.known),
+            Err(e) => Err(e),
+        };
+        let gone = match found {
+            Ok(record) => wanted(Some(&record)),
+            Err(Unreadable::Malformed(_)) => wanted(None),
+            Err(Unreadable::Absent) => false,
+            Err(Unreadable::Newer) => return Err(WriteError::Newer),
+            Err(Unreadable::Unsafe) => return Err(WriteError::Unsafe),
+            Err(Unreadable::Io(e)) => return Err(WriteError::Io(e)),
+        };
+        if !gone {
+            return Ok(false);
+        }
         match dir.unlink(name.c()) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOENT) => return Ok(false),
             Err(e) => return Err(WriteError::Io(e)),
         }
         // The lock file is kept for a day from now.
         let _ = dir.touch(lock.c());
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -12,19 +12,24 @@
 //! that is interrupted takes its place at the end again, a walk along the whole
 //! chain; 256 waiters that do so every 10 ms leave no time for the work.
 //!
+//! A program that takes this one's place must find everything as the caller had
+//! it: what is changed here is noted, and [`hand_back`] undoes it.
+//!
 //! `unsafe` stands here because rustix has none of these calls: they change the
 //! whole process. The layouts of [`abi`] are checked against the C headers by a
 //! test.
 
 #![allow(unsafe_code)]
 
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::fs::Errno;
 
 /// The C types and functions that are used here, as Linux has them.
 #[cfg(target_os = "linux")]
 pub mod abi {
-    use super::{c_int, c_long, c_void};
+    use super::{c_char, c_int, c_long, c_void};
 
     /// `struct timespec` with 64-bit time.
     #[repr(C)]
@@ -86,6 +91,8 @@ pub mod abi {
 
     /// `SA_ONSTACK`
     pub const SA_ONSTACK: c_int = 0x0800_0000;
+    /// `SIG_BLOCK`
+    pub const SIG_BLOCK: c_int = 0;
     /// `SIG_UNBLOCK`
     pub const SIG_UNBLOCK: c_int = 1;
     /// `ITIMER_REAL`
@@ -124,6 +131,14 @@ pub mod abi {
         pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
         /// _exit(2)
         pub fn _exit(status: c_int) -> !;
+        /// execvpe(3)
+        pub fn execvpe(
+            file: *const c_char,
+            words: *const *const c_char,
+            environment: *const *const c_char,
+        ) -> c_int;
+        /// environ(7)
+        pub static environ: *const *const c_char;
     }
 }
 
@@ -136,11 +151,43 @@ pub const TICK_MS: u64 = 10;
 /// and the kernel's own frame with AVX-512 state is under 4 KiB.
 const STACK_BYTES: usize = 16 * 1024;
 
+/// `SIG_DFL`
+const DEFAULT: usize = 0;
 /// `SIG_IGN`
 const IGNORE: usize = 1;
 
 /// Monotonic milliseconds past which the timer ends the process; 0 is never.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// What the caller had set before this program changed it.
+struct Caller {
+    /// The signals whose action is another now, as a set: signal n is bit n - 1.
+    changed: AtomicU64,
+    /// Those of them that were ignored.
+    ignored: AtomicU64,
+    /// The signals that were blocked and are not any more, likewise.
+    unblocked: AtomicU64,
+    /// Microseconds that the caller's timer had left; 0 where none ran.
+    alarm_us: AtomicU64,
+    /// Its period.
+    period_us: AtomicU64,
+    /// Monotonic milliseconds when ours took its place.
+    since_ms: AtomicU64,
+}
+
+static CALLER: Caller = Caller {
+    changed: AtomicU64::new(0),
+    ignored: AtomicU64::new(0),
+    unblocked: AtomicU64::new(0),
+    alarm_us: AtomicU64::new(0),
+    period_us: AtomicU64::new(0),
+    since_ms: AtomicU64::new(0),
+};
+
+/// A set of one signal.
+const fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
 
 /// A clock of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,18 +239,49 @@ fn handle(signal: c_int, handler: usize, flags: c_int) -> bool {
     unsafe { abi::sigaction(signal, &action, core::ptr::null_mut()) == 0 }
 }
 
+/// As [`handle`], noting whether the caller ignored the signal.
+fn handle_noted(signal: c_int, handler: usize) -> bool {
+    let action = Sigaction { handler, mask: Sigset([0; 16]), flags: 0, restorer: 0 };
+    let mut before = Sigaction { handler: DEFAULT, mask: Sigset([0; 16]), flags: 0, restorer: 0 };
+    // SAFETY: as in `handle`; `before` is a complete sigaction as well.
+    let done = unsafe { abi::sigaction(signal, &action, &mut before) == 0 };
+    CALLER.changed.fetch_or(bit(signal), Ordering::Relaxed);
+    if before.handler == IGNORE {
+        CALLER.ignored.fetch_or(bit(signal), Ordering::Relaxed);
+    }
+    done
+}
+
+const NO_TIMER: Itimerval =
+    Itimerval { interval: Timeval { sec: 0, usec: 0 }, value: Timeval { sec: 0, usec: 0 } };
+
+/// Sets the timer, in microseconds; 0 is never. Gives the one before; `None`
+/// where the system refuses.
+fn set_timer(first_us: u64, period_us: u64) -> Option<Itimerval> {
+    let time = |us: u64| Timeval { sec: (us / 1_000_000) as i64, usec: (us % 1_000_000) as i64 };
+    let timer = Itimerval { interval: time(period_us), value: time(first_us) };
+    let mut before = NO_TIMER;
+    // SAFETY: both are complete itimervals that outlive the call.
+    let done = unsafe { abi::setitimer(abi::ITIMER_REAL, &timer, &mut before) == 0 };
+    done.then_some(before)
+}
+
 fn start_timer(first_ms: u64) -> bool {
-    let time = |ms: u64| Timeval { sec: (ms / 1000) as i64, usec: (ms % 1000 * 1000) as i64 };
-    let timer = Itimerval { interval: time(TICK_MS), value: time(first_ms) };
-    // SAFETY: `timer` is a complete itimerval that outlives the call.
-    unsafe { abi::setitimer(abi::ITIMER_REAL, &timer, core::ptr::null_mut()) == 0 }
+    let Some(before) = set_timer(first_ms * 1000, TICK_MS * 1000) else { return false };
+    let us = |time: &Timeval| (time.sec * 1_000_000 + time.usec) as u64;
+    if us(&before.value) != 0 {
+        CALLER.alarm_us.store(us(&before.value), Ordering::Relaxed);
+        CALLER.period_us.store(us(&before.interval), Ordering::Relaxed);
+        CALLER.since_ms.store(now_ms(Clock::Monotonic), Ordering::Relaxed);
+    }
+    true
 }
 
 /// Makes a write to a closed pipe and a file that grows past its limit into
 /// errors of the call instead of signals. Every program of ours does this.
 pub fn ignore_write_signals() {
-    handle(abi::SIGPIPE, IGNORE, 0);
-    handle(abi::SIGXFSZ, IGNORE, 0);
+    handle_noted(abi::SIGPIPE, IGNORE);
+    handle_noted(abi::SIGXFSZ, IGNORE);
 }
 
 /// Proof that the timer runs, so that a wait for a lock ends.
@@ -214,19 +292,79 @@ pub struct Ticking(());
 /// interrupted after `first_ms` and from then on every [`TICK_MS`]. `None` where
 /// the system refuses.
 pub fn tick_only(first_ms: u64) -> Option<Ticking> {
-    let caught = handle(abi::SIGALRM, tick as *const () as usize, 0);
-    unblock(&[abi::SIGALRM]);
+    let caught = handle_noted(abi::SIGALRM, tick as *const () as usize);
+    unblock(bit(abi::SIGALRM));
     (caught && start_timer(first_ms)).then_some(Ticking(()))
 }
 
-fn unblock(signals: &[c_int]) {
+/// Unblocks a set of signals, noting which of them the caller had blocked.
+fn unblock(signals: u64) {
     let mut set = Sigset([0; 16]);
-    for signal in signals {
-        // Signal n is bit n - 1 of the set.
-        set.0[0] |= 1 << (signal - 1);
+    set.0[0] = signals;
+    let mut before = Sigset([0; 16]);
+    // SAFETY: both are complete sigset_t that outlive the call.
+    unsafe { abi::sigprocmask(abi::SIG_UNBLOCK, &set, &mut before) };
+    CALLER.unblocked.fetch_or(before.0[0] & signals, Ordering::Relaxed);
+}
+
+/// Gives signals, their mask and the timer back to the caller's settings, for a
+/// program that takes this one's place; the hook never does that. The caller's
+/// own timer goes on from where it would be by now.
+pub fn hand_back() {
+    set_timer(0, 0);
+    let changed = CALLER.changed.swap(0, Ordering::Relaxed);
+    let ignored = CALLER.ignored.swap(0, Ordering::Relaxed);
+    for signal in [abi::SIGPIPE, abi::SIGXFSZ, abi::SIGALRM] {
+        if changed & bit(signal) != 0 {
+            let was_ignored = ignored & bit(signal) != 0;
+            handle(signal, if was_ignored { IGNORE } else { DEFAULT }, 0);
+        }
     }
+    let mut set = Sigset([0; 16]);
+    set.0[0] = CALLER.unblocked.swap(0, Ordering::Relaxed);
     // SAFETY: `set` is a complete sigset_t that outlives the call.
-    unsafe { abi::sigprocmask(abi::SIG_UNBLOCK, &set, core::ptr::null_mut()) };
+    unsafe { abi::sigprocmask(abi::SIG_BLOCK, &set, core::ptr::null_mut()) };
+    let alarm_us = CALLER.alarm_us.swap(0, Ordering::Relaxed);
+    if alarm_us != 0 {
+        let since = CALLER.since_ms.load(Ordering::Relaxed);
+        let passed = now_ms(Clock::Monotonic).saturating_sub(since) * 1000;
+        set_timer(alarm_us.saturating_sub(passed).max(1), CALLER.period_us.load(Ordering::Relaxed));
+    }
+}
+
+/// The whole environment, each entry as it stands.
+pub fn environment() -> impl Iterator<Item = &'static CStr> {
+    // SAFETY: the C library has set the pointer before the process entry.
+    let mut at = unsafe { abi::environ };
+    core::iter::from_fn(move || {
+        // SAFETY: environ(7) is a null-terminated array of C strings, nothing
+        // of ours changes it, and `at` has not passed its end.
+        unsafe {
+            if at.is_null() || (*at).is_null() {
+                return None;
+            }
+            let entry = CStr::from_ptr(*at);
+            at = at.add(1);
+            Some(entry)
+        }
+    })
+}
+
+/// Runs another program in this one's place, looked for as execvp(3) does.
+/// Comes back only where that failed, with the reason.
+pub fn exec(words: &[&CStr], environment: &[&CStr]) -> Errno {
+    let array = |strings: &[&CStr]| -> Vec<*const c_char> {
+        strings.iter().map(|s| s.as_ptr()).chain([core::ptr::null()]).collect()
+    };
+    let (words, environment) = (array(words), array(environment));
+    if words.len() < 2 {
+        return Errno::NOENT;
+    }
+    // SAFETY: both are null-terminated arrays of C strings that outlive the
+    // call, and the first of `words` is one.
+    unsafe { abi::execvpe(words[0], words.as_ptr(), environment.as_ptr()) };
+    let why = std::io::Error::last_os_error().raw_os_error();
+    why.map_or(Errno::NOENT, Errno::from_raw_os_error)
 }
 
 /// Puts up the whole guard: from here on this process ends with status 0
@@ -245,9 +383,7 @@ pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
         handle(signal, end as *const () as usize, abi::SA_ONSTACK);
     }
     let caught = handle(abi::SIGALRM, tick as *const () as usize, abi::SA_ONSTACK);
-    let mut all = [abi::SIGALRM; abi::FATAL.len() + 1];
-    all[1..].copy_from_slice(&abi::FATAL);
-    unblock(&all);
+    unblock(abi::FATAL.iter().fold(bit(abi::SIGALRM), |set, signal| set | bit(*signal)));
     // Without its timer the hook has no deadline, and without the handler the
     // timer would kill it: then this event is better lost.
     if !(caught && start_timer(first_ms)) {

@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod env;
+pub mod exec;
 pub mod fs;
 pub mod guard;
 pub mod process;

@@ -1,11 +1,17 @@
 //! The three standard descriptors and the terminal behind them.
 
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
 
 use super::fs::Errno;
 use super::guard::{Standard, standard};
+
+/// The standard descriptors that were closed when this program began, as a set:
+/// descriptor n is bit n.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 /// Opens `/dev/null` on each of the descriptors 0 to 2 that is closed, and,
 /// when `silent`, on 1 and 2 whatever they are: nothing that this process
@@ -18,6 +24,7 @@ pub fn settle(silent: bool) {
         match rustix::fs::open(c"/dev/null", flags, Mode::empty()) {
             Ok(fd) if fd.as_raw_fd() <= 2 => {
                 let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::empty());
+                CLOSED.fetch_or(1 << fd.as_raw_fd(), Ordering::Relaxed);
                 core::mem::forget(fd);
             }
             Ok(fd) => break fd,
@@ -32,9 +39,33 @@ pub fn settle(silent: bool) {
     core::mem::forget(null);
 }
 
+/// The umask before it was set to 077; what no umask can be while it was not.
+static UMASK: AtomicU32 = AtomicU32::new(u32::MAX);
+
 /// Sets the umask to 077.
 pub fn private_umask() {
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let _ = UMASK.compare_exchange(
+        u32::MAX,
+        before.as_raw_mode(),
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
+}
+
+/// Gives umask and descriptors back to the caller's settings, for a program that
+/// takes this one's place: what [`settle`] opened closes as soon as it does.
+pub fn hand_back() {
+    let umask = UMASK.swap(u32::MAX, Ordering::Relaxed);
+    if umask != u32::MAX {
+        rustix::process::umask(Mode::from_raw_mode(umask));
+    }
+    let closed = CLOSED.swap(0, Ordering::Relaxed);
+    for descriptor in [Standard::In, Standard::Out, Standard::Err] {
+        if closed & 1 << descriptor as u8 != 0 {
+            let _ = rustix::io::fcntl_setfd(standard(descriptor), rustix::io::FdFlags::CLOEXEC);
+        }
+    }
 }
 
 /// Reads from standard input once; 0 is the end.

@@ -32,6 +32,10 @@ pub struct Capture<'a> {
 }
 
 impl<'a> Capture<'a> {
+    /// Nobody has looked.
+    pub const NONE: Capture<'static> =
+        Capture { terminal: "", items: [("", ""); MAX_KEYS], len: 0 };
+
     /// Lists the variables that are kept, in the order of the table.
     pub fn items(&self) -> &[(&'static str, &'a str)] {
         self.items.get(..self.len).unwrap_or_default()

@@ -190,7 +190,10 @@ fn no_applet_calls_another() {
             continue;
         }
         for other in
-            ["status", "show", "lookup", "tree", "wait", "notify", "cleanup", "paths", "schema"]
+            [
+                "status", "show", "lookup", "tree", "wait", "notify", "record", "forget", "cleanup",
+                "run", "paths", "schema",
+            ]
         {
             if other != name {
                 assert!(!code(&text).contains(&format!("{other}::run")), "{file} calls {other}");

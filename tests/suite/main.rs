@@ -19,6 +19,8 @@ mod harness;
 mod hook;
 /// The repository checks itself: layers, names, forgotten files.
 mod house;
+/// The writer side for launchers.
+mod launcher;
 /// The man pages: lint, names, examples.
 mod man;
 /// What is dispatched to what.

@@ -21,9 +21,9 @@ type Names = BTreeSet<String>;
 const PAGES: [(&str, &[u32]); 5] = [
     ("tongs.1", &[0, 64, 74, 77]),
     ("tongs-hook.1", &[0, 1, 64, 65, 74, 75, 77]),
-    ("tongs-agents.1", &[0, 1, 64, 65, 74, 75, 77]),
+    ("tongs-agents.1", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-record.5", &[1, 65, 75, 77]),
-    ("tongs.7", &[0, 1, 64, 65, 74, 75, 77]),
+    ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
 ];
 
 /// The order of the sections that the pages share.

@@ -232,6 +232,11 @@ fn every_json_output_is_as_its_schema_says() {
             ])
             .json(),
     );
+    let pid = agent.pid().to_string();
+    let record =
+        ["record", "--agent", "claude", "--pid", &pid, "--cwd", "/", "--method", "process"];
+    assert_schema(&world, "record", &world.agents(&[&record[..], &["--json"]].concat()).json());
+    assert_schema(&world, "forget", &world.agents(&["forget", "--pid", "1", "--json"]).json());
     assert_schema(&world, "cleanup", &world.agents(&["cleanup", "--json"]).json());
     assert_schema(&world, "cleanup", &world.agents(&["cleanup", "--json", "--dry-run"]).json());
     assert_schema(&world, "hook", &agent.strict(&["claude", "Stop"], &claude("b", "")));
@@ -239,7 +244,7 @@ fn every_json_output_is_as_its_schema_says() {
     let names = world.agents(&["schema"]).out;
     assert_eq!(
         names,
-        "cleanup\nhook\nlookup\nnotify\npaths\nsession-state\nshow\nstatus\ntree\nwait\n"
+        "cleanup\nforget\nhook\nlookup\nnotify\npaths\nrecord\nsession-state\nshow\nstatus\ntree\nwait\n"
     );
     assert_eq!(world.agents(&["schema", "nothing"]).code, Some(1));
 }

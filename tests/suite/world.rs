@@ -186,7 +186,22 @@ impl World {
     /// Starts a stub of a harness: a process of that name that runs what it is
     /// told and lives until it is dropped.
     pub fn harness(&self, name: &str) -> Harness<'_> {
-        Harness::start(self, name)
+        let stub = self.path("bin").join(name);
+        if !stub.exists() {
+            self.stub(name);
+        }
+        Harness::start(self, Command::new(stub))
+    }
+
+    /// The same, started by `tongs-agents run` with these options.
+    pub fn launched(&self, options: &[&str], name: &str) -> Harness<'_> {
+        let stub = self.path("bin").join(name);
+        if !stub.exists() {
+            self.stub(name);
+        }
+        let mut command = Command::new(self.path("bin/tongs-agents"));
+        command.arg("run").args(options).arg("--").arg(stub);
+        Harness::start(self, command)
     }
 }
 
@@ -222,12 +237,7 @@ pub struct Harness<'w> {
 }
 
 impl<'w> Harness<'w> {
-    fn start(world: &'w World, name: &str) -> Harness<'w> {
-        let stub = world.path("bin").join(name);
-        if !stub.exists() {
-            world.stub(name);
-        }
-        let mut command = Command::new(&stub);
+    fn start(world: &'w World, mut command: Command) -> Harness<'w> {
         world.bare(&mut command);
         let child = command
             .args(["--norc", "--noprofile"])

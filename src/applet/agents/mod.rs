@@ -1,9 +1,12 @@
 //! `tongs-agents`: the commands for people and scripts, one file each.
 
 mod cleanup;
+mod forget;
 mod lookup;
 mod notify;
 mod paths;
+mod record;
+mod run;
 mod schema;
 mod show;
 mod status;
@@ -13,6 +16,7 @@ mod wait;
 use super::fail::{Stderr, early, end, stdout, words};
 use super::{Start, settle_command};
 use crate::cli::{Exit, Fail, complain, parse};
+use crate::harness::{self, ROWS, Row};
 use crate::probe::tree::Limits;
 use crate::sys::env::Env;
 
@@ -41,6 +45,8 @@ const COMMANDS: &[Command] = &[
         run: wait::run,
     },
     Command { name: "notify", about: "report for a program that has no hook", run: notify::run },
+    Command { name: "record", about: "tell of a process that was launched", run: record::run },
+    Command { name: "forget", about: "remove the records of a process", run: forget::run },
     Command {
         name: "cleanup",
         about: "find unreported agents, remove what is over",
@@ -50,6 +56,10 @@ const COMMANDS: &[Command] = &[
     Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },
 ];
 
+/// The command whose words are, for the most part, those of another program,
+/// which need not be text.
+const RUN: (&str, &str) = ("run", "start an agent with a launch id");
+
 /// Runs the command that the command line names.
 pub fn run(start: &Start<'_>) -> i32 {
     settle_command();
@@ -57,7 +67,11 @@ pub fn run(start: &Start<'_>) -> i32 {
 }
 
 fn command(start: &Start<'_>) -> Result<Exit, Fail> {
-    let words = words(start.args.get(1..).unwrap_or(&[]))?;
+    let args = start.args.get(1..).unwrap_or(&[]);
+    if let Some((_, rest)) = args.split_first().filter(|(name, _)| **name == RUN.0.as_bytes()) {
+        return run::run(rest, start.env);
+    }
+    let words = words(args)?;
     match words.split_first() {
         None => help(Exit::Usage),
         Some((&("--help" | "-h"), _)) => help(Exit::Ok),
@@ -80,13 +94,13 @@ fn command(start: &Start<'_>) -> Result<Exit, Fail> {
 fn help(exit: Exit) -> Result<Exit, Fail> {
     let mut out = stdout();
     out.put(b"Usage: tongs-agents COMMAND [OPTION ...]\n\nShows and maintains the sessions of coding agents.\n\n")?;
-    for command in COMMANDS {
-        writeln!(out, "  {:<10} {}", command.name, command.about)?;
+    for (name, about) in COMMANDS.iter().map(|c| (c.name, c.about)).chain([RUN]) {
+        writeln!(out, "  {name:<10} {about}")?;
     }
     out.put(
         b"\n  -h, --help   print this help; after a command, that command's\n  --version    print the version\n\n\
         Example: tongs-agents status --attention\n\n\
-        Exit codes: 0 done, 1 the answer is no, 64 usage, 65 data, 74 input or output, 75 busy, 77 refused.\n\
+        Exit codes: 0 done, 1 the answer is no, 64 usage, 65 data, 69 not there, 74 input or output, 75 busy, 77 refused.\n\
         See tongs-agents(1).\n",
     )?;
     out.flush()?;
@@ -96,6 +110,15 @@ fn help(exit: Exit) -> Result<Exit, Fail> {
 /// Parses a command's options.
 fn options<T: argh::FromArgs>(command: &str, words: &[&str]) -> Result<T, Fail> {
     parse(&format!("{PROG} {command}"), words).map_err(early)
+}
+
+/// The harness that an option names.
+fn harness(word: &str) -> Result<&'static Row, Fail> {
+    harness::named(word).ok_or_else(|| {
+        let ids: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
+        let ids = ids.join(", ");
+        Fail::new(Exit::Usage, format!("unknown harness '{word}': it is one of {ids}"))
+    })
 }
 
 /// Refuses a version of the JSON output that this build does not have.

@@ -3,16 +3,16 @@
 
 use argh::FromArgs;
 
+use super::super::dir::absolute;
 use super::super::draft::{Draft, Owner, UNRESOLVED};
 use super::super::fail::{errno, no_timer, stdout, unwritten};
 use super::super::processes;
 use super::super::store::make;
 use super::super::writer::{Writer, Wrote, marks};
-use super::{check_version, options};
+use super::{check_version, harness, options};
 use crate::cli::{Exit, Fail};
 use crate::harness::rules::{Event, Kind, Words, put_instance};
-use crate::harness::{self, ROWS};
-use crate::probe::{Ancestry, Here, Process};
+use crate::probe::{Ancestry, Here};
 use crate::record::id::{self, Part};
 use crate::record::out::{Fixed, Object, Sink};
 use crate::record::text::cut;
@@ -20,7 +20,6 @@ use crate::record::{Key, Status, limit};
 use crate::store::{Reader, Scratch, Store};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
-use crate::sys::fs::Dir;
 use crate::sys::{guard, stdio};
 
 /// Milliseconds that a command waits for locks.
@@ -85,13 +84,7 @@ struct Options {
 pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let options: Options = options("notify", words)?;
     check_version(options.json_version)?;
-    let row = harness::named(&options.harness).ok_or_else(|| {
-        let ids: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
-        Fail::new(
-            Exit::Usage,
-            format!("unknown harness '{}': it is one of {}", options.harness, ids.join(", ")),
-        )
-    })?;
+    let row = harness(&options.harness)?;
     let status = Status::find(&options.status).filter(|s| *s != Status::Discovered).ok_or_else(|| {
         Fail::new(
             Exit::Usage,
@@ -112,7 +105,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     if options.session.is_empty() {
         return Err(Fail::new(Exit::Usage, "--session is empty"));
     }
-    let process = options.pid.map(living).transpose()?;
+    let process = options.pid.map(processes::living).transpose()?;
     if process.is_none() && !matches!(instance_given, "" | UNRESOLVED) {
         return Err(Fail::new(
             Exit::Usage,
@@ -153,14 +146,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let pid = process.map(|p| p.pid).or(known.as_ref().map(|k| k.pid));
     let plain = Part::Plain;
     let digest = id::canonical(plain(row.id), plain(&options.session), plain(instance));
-    let mut buffer = [0; limit::PATH];
-    let here_dir = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).unwrap_or(b"");
-    let here_dir = core::str::from_utf8(here_dir).unwrap_or("");
-    let cwd = match options.cwd.as_deref() {
-        None => here_dir.to_string(),
-        Some(path) if path.starts_with('/') => path.to_string(),
-        Some(path) => cut(&format!("{here_dir}/{path}"), limit::PATH).to_string(),
-    };
+    let cwd = absolute(options.cwd.as_deref());
     let tool = cut(options.tool.as_deref().unwrap_or(""), limit::TOOL);
     let event = format!("{}.{}", row.id, options.event.as_deref().unwrap_or("notify"));
     let mut draft = Draft {
@@ -198,6 +184,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         title: "",
         sequence: options.sequence,
         marks: marks(env),
+        inherited: None,
         surroundings: None,
     };
     let mut scratch: Box<Scratch> = Box::default();
@@ -231,13 +218,6 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         out.flush()?;
     }
     Ok(Exit::Ok)
-}
-
-fn living(pid: u32) -> Result<Process, Fail> {
-    match Process::read(pid) {
-        Ok(process) if !process.dead => Ok(process),
-        _ => Err(Fail::new(Exit::No, format!("no process has the pid {pid}"))),
-    }
 }
 
 /// The process that a session's record names.

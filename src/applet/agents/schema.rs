@@ -29,10 +29,12 @@ const SESSION: &str = include_str!("schema/session.json");
 /// `session-state` that of `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
     ("cleanup", include_str!("schema/cleanup.json")),
+    ("forget", include_str!("schema/forget.json")),
     ("hook", include_str!("schema/hook.json")),
     ("lookup", include_str!("schema/lookup.json")),
     ("notify", include_str!("schema/notify.json")),
     ("paths", include_str!("schema/paths.json")),
+    ("record", include_str!("schema/record.json")),
     ("session-state", include_str!("schema/session-state.json")),
     ("show", SESSION),
     ("status", include_str!("schema/status.json")),

@@ -42,6 +42,9 @@ const fn own(native: &'static str, kind: K) -> EventRow {
     on(native, native, kind)
 }
 
+/// The row of a program that is no harness.
+pub static OTHER: Row = shells::OTHER;
+
 /// Every harness that this build knows.
 pub static ROWS: &[Row] = &[
     natives::CLAUDE,
