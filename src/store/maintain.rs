@@ -225,7 +225,6 @@ impl Run<'_> {
 
     fn work(&self, processes: &mut dyn Processes, done: &mut Done) -> Result<(), Failed> {
         let mut reader = Reader::default();
-        let mut launches = Launches::default();
         let mut reported = HashSet::new();
         let mut identities = HashSet::new();
         let mut digests = HashSet::new();
@@ -249,25 +248,29 @@ impl Run<'_> {
             }
         }
 
-        let mut over = Vec::new();
-        let mut pidless = Vec::new();
+        let mut launches = Launches::default();
+        let (mut over, mut launched) = (Vec::new(), Vec::new());
         self.store.read_stored_sessions(&mut reader, |name, record| {
             let verdict = processes.verdict(record, false);
             launches.take(record, verdict);
             if self.is_over(record, verdict) {
                 over.push(Over::of(name, record));
             } else if is_launched(record) {
-                pidless.push((Over::of(name, record), record.text(Key::LaunchId).to_string()));
+                launched.push((Over::of(name, record), record.text(Key::LaunchId).to_string()));
             }
             true
         })?;
-        over.extend(
-            pidless.into_iter().filter(|(_, l)| launches.has_ended(l)).map(|(over, _)| over),
-        );
+        launched.retain(|(_, launch)| launches.has_ended(launch));
+        if !launched.is_empty() {
+            // Judged again, with a fresh look at the processes of the launches.
+            launches = self.launches(processes, &mut reader)?;
+        }
+        // The records of a launch are the proof that it has ended: they go last.
+        let launched = launched.into_iter().map(|(over, _)| over);
         // What cannot be removed, such as a record whose lock is held, does not
         // keep the others from going.
         let mut outcome = Ok(());
-        for over in over {
+        for over in launched.chain(over) {
             let gone = self.dry.then_some(Ok(true));
             match gone.unwrap_or_else(|| self.remove(&over, &launches, processes, &mut reader)) {
                 Ok(gone) => done.removed += u64::from(gone),
@@ -278,6 +281,22 @@ impl Run<'_> {
             self.sweep(&identities, &digests, processes)?;
         }
         outcome
+    }
+
+    /// Finds out, by a fresh look at each process, which launches are over.
+    fn launches(
+        &self,
+        processes: &mut dyn Processes,
+        reader: &mut Reader,
+    ) -> Result<Launches, Failed> {
+        let mut launches = Launches::default();
+        self.store.read_stored_sessions(reader, |_, record| {
+            if !record.text(Key::LaunchId).is_empty() {
+                launches.take(record, processes.verdict(record, true));
+            }
+            true
+        })?;
+        Ok(launches)
     }
 
     /// Whether a record is over, launches aside.
@@ -408,8 +427,8 @@ fn is_launched(record: &Checked<'_>) -> bool {
     record.pid.is_none() && record.harness().is("other") && !record.text(Key::LaunchId).is_empty()
 }
 
-/// Which launches are over: some process of theirs has ended and none lives or
-/// may live.
+/// Which launches are over: some process of theirs has ended, and none lives or
+/// may live. A session that has ended says nothing of its process.
 #[derive(Default)]
 struct Launches {
     ended: HashSet<String>,
@@ -422,8 +441,7 @@ impl Launches {
         if launch.is_empty() || record.pid.is_none() {
             return;
         }
-        let over = verdict == Verdict::Dead || record.status == Some(Status::Ended);
-        let set = if over { &mut self.ended } else { &mut self.living };
+        let set = if verdict == Verdict::Dead { &mut self.ended } else { &mut self.living };
         set.insert(launch.to_string());
     }
 

@@ -349,14 +349,7 @@ fn helpers_are_not_discovered() {
 fn a_pidless_record_of_a_launch_goes_with_the_launch() {
     let world = World::new();
     let mut agent = world.harness("claude");
-    let launched = |session: &str| {
-        let mut command = world.command("tongs-agents");
-        command
-            .args(["notify", "--harness", "other", "--session", session, "--status", "running"])
-            .env("TONGS_AGENTS_LAUNCH_ID", "L");
-        finish(command, b"").silent();
-    };
-    launched("side");
+    launched(&world, "side");
     assert!(removed(&world).is_empty(), "no process of the launch is known: it has not ended");
     agent
         .hook_with("env TONGS_AGENTS_LAUNCH_ID=L", &["claude", "SessionStart"], &claude("main", ""))
@@ -365,6 +358,94 @@ fn a_pidless_record_of_a_launch_goes_with_the_launch() {
     agent.kill();
     assert_eq!(removed(&world), ["main", "side"]);
     assert!(names(&world).is_empty());
+}
+
+/// A record without a process of the launch "L".
+fn launched(world: &World, session: &str) {
+    let mut command = world.command("tongs-agents");
+    command
+        .args(["notify", "--harness", "other", "--session", session, "--status", "running"])
+        .env("TONGS_AGENTS_LAUNCH_ID", "L");
+    finish(command, b"").silent();
+}
+
+#[test]
+fn a_launch_goes_on_while_one_of_its_agents_lives() {
+    let world = World::new();
+    let (mut outer, mut inner) = (world.harness("claude"), world.harness("codex"));
+    let env = "env TONGS_AGENTS_LAUNCH_ID=L";
+    outer.hook_with(env, &["claude", "SessionStart"], &claude("outer", "")).silent();
+    inner.hook_with(env, &["codex", "SessionStart"], &claude("inner", "")).silent();
+    launched(&world, "side");
+    // Another launch's end is nobody's business.
+    let mut other = world.harness("claude");
+    let env = "env TONGS_AGENTS_LAUNCH_ID=M";
+    other.hook_with(env, &["claude", "SessionStart"], &claude("other", "")).silent();
+    other.kill();
+    assert_eq!(removed(&world), ["other"]);
+    outer.kill();
+    assert_eq!(removed(&world), ["outer"], "the inner agent lives");
+    inner.kill();
+    assert_eq!(removed(&world), ["inner", "side"]);
+}
+
+#[test]
+fn a_launch_goes_on_while_one_of_its_processes_is_unknown() {
+    let world = World::new();
+    let (mut here, mut there) = (world.harness("claude"), world.harness("claude"));
+    let env = "env TONGS_AGENTS_LAUNCH_ID=L";
+    here.hook_with(env, &["claude", "SessionStart"], &claude("here", "")).silent();
+    there.hook_with(env, &["claude", "SessionStart"], &claude("there", "")).silent();
+    edit(&world, "there", &[("pid_ns", json!("17"))]);
+    launched(&world, "side");
+    here.kill();
+    there.kill();
+    assert_eq!(removed(&world), ["here"]);
+    // Seen from here after all, it is dead.
+    let ns = world.record_of("side")["pid_ns"].clone();
+    edit(&world, "there", &[("pid_ns", ns)]);
+    assert_eq!(removed(&world), ["side", "there"]);
+}
+
+#[test]
+fn the_end_of_a_session_is_not_that_of_its_process() {
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    let env = "env TONGS_AGENTS_LAUNCH_ID=L";
+    agent.hook_with(env, &["claude", "SessionStart"], &claude("s", "")).silent();
+    launched(&world, "side");
+    agent.hook(&["claude", "SessionEnd"], &claude("s", "")).silent();
+    assert!(removed(&world).is_empty(), "the process may open another");
+    agent.kill();
+    assert_eq!(removed(&world), ["s", "side"]);
+}
+
+#[test]
+fn only_a_pidless_record_of_a_program_that_is_no_harness_ends_with_its_launch() {
+    let world = World::new();
+    let mut agent = world.harness("claude");
+    let env = "env TONGS_AGENTS_LAUNCH_ID=L";
+    agent.hook_with(env, &["claude", "SessionStart"], &claude("s", "")).silent();
+    launched(&world, "side");
+    // A hook whose agent was not found; and a program with a process of its own.
+    let mut command = world.command("tongs-hook");
+    command.args(["codex", "SessionStart"]).env("TONGS_AGENTS_LAUNCH_ID", "L");
+    finish(command, claude("pidless", "").as_bytes()).silent();
+    agent.kill();
+    assert_eq!(removed(&world), ["s", "side"]);
+    assert_eq!(names(&world), ["pidless"]);
+}
+
+#[test]
+fn a_launch_without_any_process_on_record_has_not_ended() {
+    let world = World::new();
+    launched(&world, "side");
+    let mut agent = world.launched(&["--launch-id", "L"], "claude");
+    assert!(removed(&world).is_empty());
+    // The record of the process itself is one too, and no hook has to speak.
+    agent.shell("true").silent();
+    agent.kill();
+    assert_eq!(removed(&world), ["side"]);
 }
 
 #[test]
