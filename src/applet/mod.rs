@@ -15,6 +15,7 @@ pub mod hook;
 mod launcher;
 mod multi;
 mod processes;
+mod rest;
 mod store;
 mod view;
 mod writer;

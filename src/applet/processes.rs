@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::draft::{Draft, Marks, Owner};
+use super::rest::{self, Notes};
 use crate::cli::{Exit, Fail};
 use crate::harness::rules::{Change, Event, Kind, Words, apply, put_instance};
 use crate::harness::{self, Identity, Image, OTHER, ROWS, Row, Sessions, belongs};
@@ -11,8 +12,8 @@ use crate::record::id::{self, Part};
 use crate::record::out::Fixed;
 use crate::record::sha256::Hex;
 use crate::record::{Checked, Key, Status};
-use crate::store::maintain::{Agent, Processes};
-use crate::store::{Decide, Patience, Scratch, Session, Store};
+use crate::store::maintain::{Agent, Processes, Rest};
+use crate::store::{Decide, Patience, Scratch, Session, Store, WriteError};
 use crate::sys::clock::Now;
 use crate::sys::fs::euid;
 use crate::sys::process::Verdict;
@@ -135,6 +136,7 @@ pub struct Table<'a> {
     here: &'a Here,
     now: Now,
     patience: Patience,
+    notes: Notes,
     /// Pid namespaces of other places that records name.
     places: Vec<u64>,
     seen: HashMap<u32, Process>,
@@ -149,11 +151,12 @@ const LAUNCHING_MS: u64 = 10_000;
 
 impl<'a> Table<'a> {
     /// Looks at nothing yet.
-    pub fn new(here: &'a Here, now: Now, patience: Patience) -> Table<'a> {
+    pub fn new(here: &'a Here, now: Now, patience: Patience, notes: Notes) -> Table<'a> {
         Table {
             here,
             now,
             patience,
+            notes,
             places: Vec::new(),
             seen: HashMap::new(),
             outside: Outside::default(),
@@ -303,6 +306,17 @@ impl Processes for Table<'_> {
             })
         });
         written.unwrap_or(false)
+    }
+
+    fn rest(&mut self, record: &Checked<'_>) -> Option<Rest> {
+        let rest = self.notes.rest(record, &self.now)?;
+        let (_, recorded) = recorded(record).filter(|(_, r)| !r.is_foreign(self.here))?;
+        let lives = !recorded.start.is_empty() && self.verdict(record, true) == Verdict::Alive;
+        lives.then_some(rest)
+    }
+
+    fn settle(&mut self, store: &Store, rest: &Rest) -> Result<bool, WriteError> {
+        rest::settle(store, rest, &self.now, self.patience, &mut self.scratch)
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A [`Row`] tells how a harness names its events, where its payload keeps what
 //! we want, and how its process looks. [`rows`] holds the data, [`payload`]
-//! reads a payload, [`rules`] turns an event into a change of the record. All
-//! of it is pure: bytes in, values out.
+//! reads a payload, [`rules`] turns an event into a change of the record,
+//! [`note`] reads what one harness says beside its hooks. All of it is pure: bytes in, values out.
 
+pub mod note;
 pub mod payload;
 pub mod rows;
 pub mod rules;

@@ -1,5 +1,5 @@
-//! The one maintainer: finds agents that no hook reported and removes what is
-//! over.
+//! The one maintainer: finds agents that no hook reported, ends turns that were
+//! interrupted where no hook tells, and removes what is over.
 //!
 //! A run takes the store-wide lock without waiting, looks at the stamp, writes
 //! the stamp and then works: records it judged without a lock are judged again,
@@ -17,6 +17,7 @@ use super::place::Store;
 use super::proc_file;
 use super::read::{Reader, Unreadable};
 use super::replace::{TEMP_END, TEMP_START, Target, replace};
+use super::write::WriteError;
 use crate::record::id::File;
 use crate::record::out::{Fixed, int};
 use crate::record::sha256::{Hex, Sha256};
@@ -61,6 +62,8 @@ pub enum Outcome {
 pub struct Done {
     /// Records that were added for processes.
     pub discovered: u64,
+    /// Records of turns that turned out to be interrupted.
+    pub interrupted: u64,
     /// Records that were removed.
     pub removed: u64,
 }
@@ -97,6 +100,27 @@ pub trait Processes {
 
     /// Writes a process record for one of them; whether it was written.
     fn record(&mut self, store: &Store, agent: &Agent) -> bool;
+
+    /// Says when, after the last event of this record, its turn ended by the
+    /// word of its own process.
+    fn rest(&mut self, record: &Checked<'_>) -> Option<Rest>;
+
+    /// Writes that into the record, unless there was an event meanwhile; whether
+    /// it was written.
+    fn settle(&mut self, store: &Store, rest: &Rest) -> Result<bool, WriteError>;
+}
+
+/// The end of a turn of which no hook has told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Digest of the session's identity.
+    pub identity: Hex,
+    /// Digest of the record's canonical id.
+    pub digest: Hex,
+    /// The pid of the process that says so.
+    pub pid: u64,
+    /// When, in epoch milliseconds.
+    pub at_ms: u64,
 }
 
 /// An agent process that was seen.
@@ -249,7 +273,7 @@ impl Run<'_> {
         }
 
         let mut launches = Launches::default();
-        let (mut over, mut launched) = (Vec::new(), Vec::new());
+        let (mut over, mut launched, mut rests) = (Vec::new(), Vec::new(), Vec::new());
         self.store.read_stored_sessions(&mut reader, |name, record| {
             let verdict = processes.verdict(record, false);
             launches.take(record, verdict);
@@ -257,9 +281,20 @@ impl Run<'_> {
                 over.push(Over::of(name, record));
             } else if is_launched(record) {
                 launched.push((Over::of(name, record), record.text(Key::LaunchId).to_string()));
+            } else {
+                rests.extend(processes.rest(record));
             }
             true
         })?;
+        // What cannot be changed, such as a record whose lock is held, does not
+        // keep the others from it.
+        let mut outcome = Ok(());
+        for rest in rests {
+            match if self.dry { Ok(true) } else { processes.settle(self.store, &rest) } {
+                Ok(settled) => done.interrupted += u64::from(settled),
+                Err(_) => outcome = Err(Failed),
+            }
+        }
         launched.retain(|(_, launch)| launches.has_ended(launch));
         if !launched.is_empty() {
             // Judged again, with a fresh look at the processes of the launches.
@@ -267,9 +302,6 @@ impl Run<'_> {
         }
         // The records of a launch are the proof that it has ended: they go last.
         let launched = launched.into_iter().map(|(over, _)| over);
-        // What cannot be removed, such as a record whose lock is held, does not
-        // keep the others from going.
-        let mut outcome = Ok(());
         for over in launched.chain(over) {
             let gone = self.dry.then_some(Ok(true));
             match gone.unwrap_or_else(|| self.remove(&over, &launches, processes, &mut reader)) {

@@ -584,7 +584,7 @@ fn one_run_at_a_time_and_one_every_five_seconds() {
     let ran = held("cleanup --json");
     assert_eq!(
         ran.out,
-        "{\"removed\":0,\"discovered\":0,\"dry_run\":false,\"skipped\":\"busy\"}\n1\n"
+        "{\"removed\":0,\"discovered\":0,\"interrupted\":0,\"dry_run\":false,\"skipped\":\"busy\"}\n1\n"
     );
     assert_eq!(ran.err, "tongs-agents: another run is at work\n");
     let ran = held("cleanup --if-due");

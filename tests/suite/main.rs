@@ -19,6 +19,8 @@ mod harness;
 mod hook;
 /// The repository checks itself: layers, names, forgotten files.
 mod house;
+/// Turns that were interrupted, by the harness's own note.
+mod interrupt;
 /// The writer side for launchers.
 mod launcher;
 /// The man pages: lint, names, examples.

@@ -4,6 +4,7 @@ use argh::FromArgs;
 
 use super::super::fail::{stdout, trouble};
 use super::super::processes::{Table, boot};
+use super::super::rest::Notes;
 use super::super::store::{Found, find, make};
 use super::notify::LOCKS_MS;
 use super::{check_version, options};
@@ -16,7 +17,7 @@ use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::{guard, stdio};
 
-/// Find agents that no hook reported and remove records that are over.
+/// Find agents that no hook reported and turns that were interrupted, and remove records that are over.
 #[derive(FromArgs)]
 #[argh(
     example = "tongs-agents cleanup --if-due",
@@ -57,7 +58,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
     let mut why =
         String::from("cannot maintain the store: a lock is held, or a file cannot be changed");
     let outcome = match open(env, mode) {
-        Ok(Some(store)) => maintain(&store, mode),
+        Ok(Some(store)) => maintain(&store, mode, env),
         // There is nothing to look through, and a dry run makes nothing.
         Ok(None) => Outcome::Done(Done::default()),
         Err(unusable) => {
@@ -82,6 +83,7 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
             object
                 .int("removed", done.removed)
                 .int("discovered", done.discovered)
+                .int("interrupted", done.interrupted)
                 .bool("dry_run", options.dry_run);
             if !skipped.is_empty() {
                 object.str("skipped", skipped);
@@ -91,7 +93,11 @@ pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
         })?;
     } else if skipped.is_empty() {
         let would = if options.dry_run { "would be " } else { "" };
-        writeln!(out, "{} {would}removed, {} {would}discovered", done.removed, done.discovered)?;
+        let Done { removed, discovered, interrupted } = done;
+        writeln!(out, "{removed} {would}removed, {discovered} {would}discovered")?;
+        if interrupted > 0 {
+            writeln!(out, "{interrupted} {would}found interrupted")?;
+        }
     }
     out.flush()?;
     match outcome {
@@ -112,13 +118,13 @@ fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
     }
 }
 
-fn maintain(store: &Store, mode: Mode) -> Outcome {
+fn maintain(store: &Store, mode: Mode, env: &Env<'_>) -> Outcome {
     let Some(ticking) = guard::tick_only(LOCKS_MS) else {
         return Outcome::Unavailable(Done::default());
     };
     stdio::private_umask();
     let patience = Patience::of(ticking, LOCKS_MS);
     let (now, here) = (Now::read(), Here::read());
-    let mut table = Table::new(&here, now, patience);
+    let mut table = Table::new(&here, now, patience, Notes::find(env));
     maintain_store(store, mode, &now, patience, boot(&here), &mut table)
 }
