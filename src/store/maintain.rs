@@ -296,15 +296,10 @@ impl Run<'_> {
             }
         }
         launched.retain(|(_, launch)| launches.has_ended(launch));
-        if !launched.is_empty() {
-            // Judged again, with a fresh look at the processes of the launches.
-            launches = self.launches(processes, &mut reader)?;
-        }
         // The records of a launch are the proof that it has ended: they go last.
         let launched = launched.into_iter().map(|(over, _)| over);
         for over in launched.chain(over) {
-            let gone = self.dry.then_some(Ok(true));
-            match gone.unwrap_or_else(|| self.remove(&over, &launches, processes, &mut reader)) {
+            match if self.dry { Ok(true) } else { self.remove(&over, processes, &mut reader) } {
                 Ok(gone) => done.removed += u64::from(gone),
                 Err(Failed) => outcome = Err(Failed),
             }
@@ -315,20 +310,16 @@ impl Run<'_> {
         outcome
     }
 
-    /// Finds out, by a fresh look at each process, which launches are over.
-    fn launches(
-        &self,
-        processes: &mut dyn Processes,
-        reader: &mut Reader,
-    ) -> Result<Launches, Failed> {
+    /// Finds out by a fresh look at its processes whether a launch is over.
+    fn has_ended(&self, launch: &str, processes: &mut dyn Processes) -> Result<bool, Failed> {
         let mut launches = Launches::default();
-        self.store.read_stored_sessions(reader, |_, record| {
-            if !record.text(Key::LaunchId).is_empty() {
+        self.store.read_stored_sessions(&mut Reader::default(), |_, record| {
+            if record.text(Key::LaunchId).is(launch) {
                 launches.take(record, processes.verdict(record, true));
             }
             true
         })?;
-        Ok(launches)
+        Ok(launches.has_ended(launch))
     }
 
     /// Whether a record is over, launches aside.
@@ -358,7 +349,6 @@ impl Run<'_> {
     fn remove(
         &self,
         over: &Over,
-        launches: &Launches,
         processes: &mut dyn Processes,
         reader: &mut Reader,
     ) -> Result<bool, Failed> {
@@ -381,10 +371,11 @@ impl Run<'_> {
             return Ok(false);
         }
         let verdict = processes.verdict(&record, true);
-        let launch_over =
-            is_launched(&record) && launches.has_ended(&record.text(Key::LaunchId).to_string());
-        if !launch_over && !self.is_over(&record, verdict) {
-            return Ok(false);
+        if !self.is_over(&record, verdict) {
+            let launch = record.text(Key::LaunchId).to_string();
+            if !is_launched(&record) || !self.has_ended(&launch, processes)? {
+                return Ok(false);
+            }
         }
         match dir.unlink(&over.name) {
             Ok(()) => {}

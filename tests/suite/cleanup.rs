@@ -436,6 +436,43 @@ fn only_a_pidless_record_of_a_program_that_is_no_harness_ends_with_its_launch() 
     assert_eq!(names(&world), ["pidless"]);
 }
 
+/// The maintainer judges, and while it waits for the lock of the record without
+/// a process, an agent of the launch appears.
+#[test]
+fn a_launch_that_goes_on_after_all_keeps_its_records() {
+    if !has_tool("flock", "a_launch_that_goes_on_after_all") {
+        return;
+    }
+    let world = World::new();
+    let env = "env TONGS_AGENTS_LAUNCH_ID=L";
+    launched(&world, "side");
+    let lock = world.files().into_iter().find(|f| f.starts_with(".fleet-v1-")).unwrap();
+    let mut outer = world.harness("claude");
+    outer.hook_with(env, &["claude", "SessionStart"], &claude("outer", "")).silent();
+    outer.kill();
+    let mut inner = world.harness("codex");
+    let mut holder = Command::new("flock")
+        .arg(world.sessions().join(&lock))
+        .args(["sh", "-c", "echo held; read line; :"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut held = [0; 5];
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut held).unwrap();
+    let mut command = world.command("tongs-agents");
+    let cleanup = command.arg("cleanup").stdout(Stdio::null()).spawn().unwrap();
+    let waits = format!("-> FLOCK  ADVISORY  WRITE {} ", cleanup.id());
+    while !fs::read_to_string("/proc/locks").unwrap().contains(&waits) {
+        std::thread::yield_now();
+    }
+    inner.hook_with(env, &["codex", "SessionStart"], &claude("inner", "")).silent();
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    assert!(cleanup.wait_with_output().unwrap().status.success());
+    assert_eq!(names(&world), ["inner", "side"]);
+}
+
 #[test]
 fn a_launch_without_any_process_on_record_has_not_ended() {
     let world = World::new();
@@ -467,10 +504,12 @@ fn legacy_records_are_judged_without_a_lock() {
     put("old.json", json!({"session_id": "old", "agent": "claude", "ts": now() - 700}));
     put("new.json", json!({"session_id": "new", "agent": "claude", "ts": now() - 100}));
     put("proc-x.json", json!({"session_id": "proc-4194304", "agent": "claude", "ts": now()}));
-    let before = world.files();
+    let legacy = || world.files().into_iter().filter(|f| !f.contains("fleet-"));
+    let before: Vec<String> = legacy().collect();
     cleanup(&world, &[]);
     assert_eq!(names(&world), ["live", "new"]);
-    let gone: Vec<String> = before.into_iter().filter(|f| !world.files().contains(f)).collect();
+    let gone: Vec<String> =
+        before.into_iter().filter(|f| legacy().all(|left| left != *f)).collect();
     assert_eq!(gone, ["dead.json", "old.json", "proc-x.json"]);
 }
 

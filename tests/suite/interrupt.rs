@@ -72,6 +72,7 @@ impl<'w> Scene<'w> {
     #[track_caller]
     fn stays(&self, note: &str) {
         let before = fs::read(self.file()).unwrap();
+        assert_eq!(cleanup(self.world, &["--dry-run"])["interrupted"], 0, "{note}");
         assert_eq!(self.found(), 0, "{note}");
         assert_eq!(fs::read(self.file()).unwrap(), before, "{note}");
     }
