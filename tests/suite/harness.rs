@@ -297,3 +297,20 @@ fn a_kiro_session_without_an_id_is_known_by_its_process() {
     claude.hook(&["claude", "Stop"], r#"{"cwd":"/tmp"}"#).silent();
     assert_eq!(world.record_files().len(), 1);
 }
+
+#[test]
+fn a_permission_for_a_question_or_a_plan_is_no_other_wait() {
+    for (tool, reason) in [("AskUserQuestion", "question"), ("ExitPlanMode", "plan")] {
+        let world = World::new();
+        let mut agent = world.harness("claude");
+        let payload = json!({"session_id": "s", "cwd": "/tmp", "tool_name": tool}).to_string();
+        agent.hook(&["claude", "PreToolUse"], &payload).silent();
+        let before = world.record();
+        agent.hook(&["claude", "PermissionRequest"], &payload).silent();
+        let record = world.record();
+        assert_eq!(record["waiting_for"], reason);
+        for key in ["waiting_for", "waiting_since", "waiting_tool", "detail"] {
+            assert_eq!(record[key], before[key], "{key}");
+        }
+    }
+}

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Claude Code's tools whose use is a question to the user.
+const QUESTIONS: &[(&str, K)] = &[("AskUserQuestion", K::Question), ("ExitPlanMode", K::Plan)];
+
 pub(super) const CLAUDE: Row = Row {
     id: "claude",
     name: "Claude Code",
@@ -25,17 +28,12 @@ pub(super) const CLAUDE: Row = Row {
     events: &[
         by("SessionStart", "session-start", W::Source, COMPACT, K::Start),
         on("UserPromptSubmit", "prompt-submit", K::Prompt),
-        by(
-            "PreToolUse",
-            "tool-use",
-            W::ToolName,
-            &[("AskUserQuestion", K::Question), ("ExitPlanMode", K::Plan)],
-            K::ToolUse,
-        ),
+        by("PreToolUse", "tool-use", W::ToolName, QUESTIONS, K::ToolUse),
         on("PostToolUse", "tool-done", K::ToolDone),
         own("PostToolUseFailure", K::ToolDone),
         own("PermissionDenied", K::ToolDone),
-        on("PermissionRequest", "permission-request", K::Permission),
+        // Such a tool asks for its permission as well.
+        by("PermissionRequest", "permission-request", W::ToolName, QUESTIONS, K::Permission),
         on("Elicitation", "elicitation", K::Elicitation),
         own("ElicitationResult", K::ToolDone),
         by(
