@@ -314,3 +314,23 @@ fn a_permission_for_a_question_or_a_plan_is_no_other_wait() {
         }
     }
 }
+
+#[test]
+fn a_pi_session_survives_a_reload_and_a_compaction_between_turns() {
+    let says = |event: &str, reason: &str| json!({"event": {"type": event, "reason": reason}, "ctx": {"sessionId": "p", "cwd": "/tmp"}});
+    let got = statuses(
+        "pi",
+        "pi",
+        &[
+            ("before_agent_start", says("before_agent_start", "")),
+            ("session_before_compact", says("session_before_compact", "threshold")),
+            ("agent_settled", says("agent_settled", "")),
+            ("session_before_compact", says("session_before_compact", "manual")),
+            ("session_compact", says("session_compact", "manual")),
+            ("session_shutdown", says("session_shutdown", "reload")),
+            ("session_start", says("session_start", "reload")),
+            ("session_shutdown", says("session_shutdown", "quit")),
+        ],
+    );
+    assert_eq!(got, ["running", "running", "idle", "idle", "idle", "idle", "idle", "ended"]);
+}

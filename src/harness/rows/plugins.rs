@@ -3,6 +3,9 @@
 
 use super::*;
 
+/// Pi loads its extensions again, and the session goes on.
+const RELOAD: &[(&str, K)] = &[("reload", K::Keep)];
+
 pub(super) const PI: Row = Row {
     id: "pi",
     name: "Pi",
@@ -11,6 +14,8 @@ pub(super) const PI: Row = Row {
         scripts: &["bin/pi", "pi-coding-agent/dist/cli.js"],
         ..LOOKS
     }),
+    // Not every version says at the end whether the user had asked for it.
+    compact_ends: false,
     resume: "pi --session ID",
     marks: &[W::CtxSessionId],
     fields: Fields {
@@ -21,7 +26,7 @@ pub(super) const PI: Row = Row {
         ..FIELDS
     },
     events: &[
-        by("session_start", "session-start", W::EventReason, &[("reload", K::Keep)], K::Start),
+        by("session_start", "session-start", W::EventReason, RELOAD, K::Start),
         on("before_agent_start", "prompt-submit", K::Prompt),
         own("agent_start", K::Progress),
         own("turn_start", K::Progress),
@@ -34,7 +39,7 @@ pub(super) const PI: Row = Row {
         on("agent_settled", "stop", K::Stop),
         on("ui_prompt_start", "elicitation", K::Question),
         own("ui_prompt_end", K::ToolDone),
-        on("session_shutdown", "session-end", K::End),
+        by("session_shutdown", "session-end", W::EventReason, RELOAD, K::End),
     ],
     ..PLAIN
 };
