@@ -350,7 +350,7 @@ impl<'a> Run<'a> {
                 boot_ms: Some(self.now.boot_ms).filter(|_| said.sequence.is_none()),
                 // A program that reports for itself has no subagents here.
                 subagent: if said.event_id.is_empty() {
-                    cut(payload.mark(fields.subagent), limit::ID)
+                    cut(fields.subagent_of(&payload), limit::ID)
                 } else {
                     ""
                 },

@@ -121,8 +121,11 @@ pub struct Fields {
     pub tool: &'static [Want],
     /// The id of the prompt or turn.
     pub turn: &'static [Want],
-    /// The marks of a subagent.
+    /// The marks of a subagent. The first that is set is its id, unless `child`
+    /// holds one.
     pub subagent: &'static [Want],
+    /// The id of a marked subagent, where its marks are another's.
+    pub child: &'static [Want],
     /// The last assistant message.
     pub message: &'static [Want],
     /// The kind of an error.
@@ -179,6 +182,17 @@ impl Row {
             .find(|e| e.native == name)
             .or_else(|| events.iter().find(|e| e.normal == name))
             .or_else(|| events.iter().find(|e| is_spelling(name, e.native)))
+    }
+}
+
+impl Fields {
+    /// The subagent that a payload is of; empty for the main agent.
+    pub fn subagent_of<'p>(&self, payload: &'p Payload<'_>) -> &'p str {
+        match (payload.mark(self.subagent), payload.text(self.child)) {
+            ("", _) => "",
+            (mark, "") => mark,
+            (_, child) => child,
+        }
     }
 }
 

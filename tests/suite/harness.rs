@@ -334,3 +334,28 @@ fn a_pi_session_survives_a_reload_and_a_compaction_between_turns() {
     );
     assert_eq!(got, ["running", "running", "idle", "idle", "idle", "idle", "idle", "ended"]);
 }
+
+#[test]
+fn what_opencode_s_subagents_ask_is_asked_in_their_parent_s_session() {
+    let world = World::new();
+    let mut agent = world.harness("opencode");
+    let mut tell = |event: &str, id: &str, parent: Option<&str>, want: [&str; 2]| {
+        let payload = json!({"properties": {"sessionID": id}, "parentID": parent});
+        agent.hook(&["opencode", event], &payload.to_string()).silent();
+        let record = world.record();
+        let waits = record["waiting_agent"].as_str().unwrap_or("");
+        assert_eq!([record["status"].as_str().unwrap(), waits], want, "{event} {id}");
+        assert_eq!(record["session_id"], "s", "{event} {id}");
+    };
+    tell("session.created", "s", None, ["started", ""]);
+    tell("permission.asked", "a", Some("s"), ["waiting", "a"]);
+    tell("permission.asked", "b", Some("s"), ["waiting", "b"]);
+    tell("permission.replied", "a", Some("s"), ["waiting", "b"]);
+    tell("permission.replied", "s", None, ["waiting", "b"]);
+    tell("session.idle", "b", Some("s"), ["waiting", "b"]);
+    tell("permission.replied", "b", Some("s"), ["running", ""]);
+    tell("question.asked", "a", Some("s"), ["waiting", "a"]);
+    tell("question.rejected", "a", Some("s"), ["running", ""]);
+    tell("session.deleted", "a", Some("s"), ["running", ""]);
+    tell("session.idle", "s", None, ["idle", ""]);
+}

@@ -98,6 +98,7 @@ const FIELDS: Fields = Fields {
     tool: &[W::ToolName],
     turn: &[],
     subagent: &[],
+    child: &[],
     message: &[],
     error: &[],
     background: &[],

@@ -47,7 +47,8 @@ pub(super) const PI: Row = Row {
 /// Both generations. A server holds many sessions, subagents' among them. What
 /// says that one is a subagent's comes only when it is made or changed, unless
 /// our plugin, which remembers it, says so in `parentID`; so an idle session
-/// that is not known is left alone.
+/// that is not known is left alone. What a subagent asks is asked in its parent's
+/// session, whose event it therefore is.
 pub(super) const OPENCODE: Row = Row {
     id: "opencode",
     aliases: &["opencode-v2"],
@@ -63,6 +64,9 @@ pub(super) const OPENCODE: Row = Row {
     marks: &[W::PropertiesSessionId, W::DataSessionId, W::InputSessionId],
     fields: Fields {
         session: &[
+            W::ParentId,
+            W::PropertiesInfoParentId,
+            W::DataInfoParentId,
             W::PropertiesSessionId,
             W::PropertiesInfoId,
             W::DataSessionId,
@@ -72,6 +76,7 @@ pub(super) const OPENCODE: Row = Row {
         event: &[W::Type, W::Hook],
         tool: &[W::InputTool],
         subagent: &[W::ParentId, W::PropertiesInfoParentId, W::DataInfoParentId],
+        child: &[W::PropertiesSessionId, W::DataSessionId, W::InputSessionId],
         error: &[W::PropertiesErrorName],
         title: &[W::PropertiesInfoTitle, W::DataInfoTitle],
         ..FIELDS
@@ -93,6 +98,7 @@ pub(super) const OPENCODE: Row = Row {
         own("permission.replied", K::ToolDone),
         on("question.asked", "elicitation", K::Question),
         own("question.replied", K::ToolDone),
+        own("question.rejected", K::ToolDone),
         own("session.idle", K::Rest),
         // The user's breaking off comes as an error first.
         by(
