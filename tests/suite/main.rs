@@ -9,6 +9,8 @@ mod world;
 
 /// Exact budgets: system calls, processes, memory.
 mod budget;
+/// What went wrong in other monitors, as scenarios.
+mod cases;
 /// The maintainer.
 mod cleanup;
 /// Finding the session behind a launch, a terminal, a process or an id.

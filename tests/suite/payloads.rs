@@ -405,7 +405,7 @@ fn row(id: &str) -> &'static Row {
 }
 
 /// Reads a payload and hands it on.
-fn with_payload<T>(json: &str, give: impl FnOnce(&Payload<'_>) -> T) -> T {
+pub fn with_payload<T>(json: &str, give: impl FnOnce(&Payload<'_>) -> T) -> T {
     let mut room = Box::new(Room::new());
     let mut rest = json.as_bytes();
     let payload =
