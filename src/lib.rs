@@ -5,6 +5,7 @@
 pub mod applet;
 pub mod cli;
 pub mod harness;
+pub mod install;
 pub mod probe;
 pub mod record;
 pub mod store;

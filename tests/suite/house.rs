@@ -46,7 +46,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("terminal", &["terminal", "record", "sys"]),
     ("store", &["store", "record", "sys"]),
     ("cli", &["cli", "record"]),
-    ("applet", &["applet", "cli", "store", "terminal", "harness", "probe", "record", "sys"]),
+    ("install", &["install", "harness", "record", "sys"]),
+    (
+        "applet",
+        &["applet", "cli", "store", "terminal", "harness", "install", "probe", "record", "sys"],
+    ),
 ];
 
 fn layer_of(file: &str) -> &str {
