@@ -266,50 +266,59 @@ impl<'a> Place<'a> {
     /// The text without the entry `n`.
     fn take(&self, n: usize) -> Option<String> {
         let entry = self.entries.get(n)?;
-        let (before, after) = (self.gap(n), self.gap(n + 1));
+        let after = self.gap(n + 1);
         let end = after.comma.map_or(entry.end, |at| at + 1);
         let tail = Tail::scan(self, end);
-        let lone = before.comments.is_empty() && after.comments.iter().all(|c| c.end <= tail.notes);
-        let own = indent(self.text, self.dialect, entry.start);
-        let nothing = String::new();
-
-        if n + 1 < self.entries.len() {
-            let span = match (own, tail.newline) {
-                (Some(own), Some(newline)) => {
-                    entry.start - own.len()..after_newline(self.text, newline)
-                }
-                // What comes after other entries on its line leaves the notes.
-                (None, Some(_)) if n > 0 => self.after_blanks(entry.start)..end,
-                (None, Some(newline)) => self.after_blanks(entry.start)..newline,
-                (_, None) => entry.start..tail.next,
-            };
-            return Some(splice(self.text, &[(span, nothing)]));
+        if n + 1 == self.entries.len() {
+            return self.take_last(n, entry, &after, &tail);
         }
+        let span = match (indent(self.text, self.dialect, entry.start), tail.newline) {
+            (Some(own), Some(newline)) => {
+                entry.start - own.len()..after_newline(self.text, newline)
+            }
+            // What comes after other entries on its line leaves the notes.
+            (None, Some(_)) if n > 0 => self.blanks_before(entry.start)..end,
+            (None, Some(newline)) => self.blanks_before(entry.start)..newline,
+            (_, None) => entry.start..tail.next,
+        };
+        Some(splice(self.text, &[(span, String::new())]))
+    }
 
+    /// The text without the last entry, and without the comma before it.
+    fn take_last(
+        &self,
+        n: usize,
+        entry: &Range<usize>,
+        after: &Gap,
+        tail: &Tail,
+    ) -> Option<String> {
+        let before = self.gap(n);
+        let lone = before.comments.is_empty() && after.comments.iter().all(|c| c.end <= tail.notes);
         let Some((comma, prior)) = before.comma.zip(n.checked_sub(1)) else {
             let span =
-                if lone { self.inside.clone() } else { self.line(entry.start, &before, &tail) };
-            return Some(splice(self.text, &[(span, nothing)]));
+                if lone { self.inside.clone() } else { self.line(entry.start, &before, tail) };
+            return Some(splice(self.text, &[(span, String::new())]));
         };
         // With a trailing comma the entry before keeps its own as one.
         let kept = after.comma.is_some();
-        if own.is_some() && lone && tail.newline.is_some() && self.is_flat(n) {
+        let begins = |at| indent(self.text, self.dialect, at).is_some();
+        if lone && begins(entry.start) && tail.newline.is_some() && self.is_flat(n) {
             if let Some(padding) = self.padding() {
                 let start = if kept { comma + 1 } else { self.entries.get(prior)?.end };
                 return Some(splice(self.text, &[(start..self.inside.end, padding.to_string())]));
             }
         }
-        let joined = self.text.get(comma + 1..entry.start)?;
-        let joined =
-            joined.chars().all(|c| self.dialect.is_blank(c) && !self.dialect.is_newline(c));
-        let start = if joined && !kept { comma } else { entry.start };
-        let span = match indent(self.text, self.dialect, start) {
-            Some(_) => self.line(start, &before, &tail),
-            None => self.after_blanks(start)..end,
+        // The comma goes with what is cut, or alone.
+        let joined = !kept && self.blanks_before(entry.start) == comma + 1;
+        let start = if joined { comma } else { entry.start };
+        let span = if begins(start) {
+            self.line(start, &before, tail)
+        } else {
+            self.blanks_before(start)..after.comma.map_or(entry.end, |at| at + 1)
         };
-        let mut edits = vec![(span, nothing.clone())];
-        if !kept && start != comma {
-            edits.insert(0, (comma..comma + 1, nothing));
+        let mut edits = vec![(span, String::new())];
+        if !kept && !joined {
+            edits.insert(0, (comma..comma + 1, String::new()));
         }
         Some(splice(self.text, &edits))
     }
@@ -321,13 +330,13 @@ impl<'a> Place<'a> {
             // A `//` comment needs its line end if none comes after the entry.
             Some(own) if before.line_last && tail.newline.is_none() => start - own.len(),
             Some(own) => before_newline(self.text, start - own.len()),
-            None => self.after_blanks(start),
+            None => self.blanks_before(start),
         };
         start..tail.notes
     }
 
     /// Where the blanks begin that lead to `at` on its line.
-    fn after_blanks(&self, at: usize) -> usize {
+    fn blanks_before(&self, at: usize) -> usize {
         let before = self.text.get(..at).unwrap_or("");
         let blank = |c| self.dialect.is_blank(c) && !self.dialect.is_newline(c);
         before.trim_end_matches(blank).len()
@@ -379,9 +388,9 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// A fault if `value` would be too deep at the end of `path`.
-fn check_depth(text: &str, node: &Node, path: &[Step], value: &Value) -> Result<(), Fault> {
-    if path.len() + depth(value) > MAX_DEPTH {
+/// A fault if a value would be too deep below `node`.
+fn check_depth(text: &str, node: &Node, above: usize, value: &Value) -> Result<(), Fault> {
+    if above + depth(value) > MAX_DEPTH {
         return Err(Fault::new(text, node.span.start, "nested too deep"));
     }
     Ok(())
@@ -393,7 +402,7 @@ fn check_depth(text: &str, node: &Node, path: &[Step], value: &Value) -> Result<
 pub fn push(text: &str, dialect: Dialect, path: &[Step], value: &Value) -> Result<String, Edit> {
     let root = parse(text, dialect)?;
     let list = root.at(path).filter(|node| node.is_list()).ok_or(Edit::NoSuchPath)?;
-    check_depth(text, list, path, &Value::List(vec![value.clone()]))?;
+    check_depth(text, list, path.len() + 1, value)?;
     let place = Place::new(text, dialect, &root, list);
     Ok(place.add(|style, out, indent| style.put(out, value, indent)))
 }
@@ -411,7 +420,7 @@ pub fn insert(
     if let Some(twin) = map.members().iter().find(|m| m.key == key) {
         return Err(Fault::new(text, twin.key_span.start, "the key is there already").into());
     }
-    check_depth(text, map, path, &Value::List(vec![value.clone()]))?;
+    check_depth(text, map, path.len() + 1, value)?;
     let place = Place::new(text, dialect, &root, map);
     Ok(place.add(|style, out, indent| style.put_member(out, key, value, indent)))
 }
@@ -420,7 +429,7 @@ pub fn insert(
 pub fn replace(text: &str, dialect: Dialect, path: &[Step], value: &Value) -> Result<String, Edit> {
     let root = parse(text, dialect)?;
     let node = root.at(path).ok_or(Edit::NoSuchPath)?;
-    check_depth(text, node, path, value)?;
+    check_depth(text, node, path.len(), value)?;
     let mut new = String::new();
     let indent = indent_around(text, dialect, node.span.start);
     Style::of(text, dialect, &root).put(&mut new, value, indent);
