@@ -6,6 +6,7 @@
 //! and a fault changes nothing.
 
 pub mod json;
+pub mod toml;
 
 use std::ops::Range;
 
