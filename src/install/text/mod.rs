@@ -7,6 +7,7 @@
 
 pub mod json;
 pub mod toml;
+pub mod yaml;
 
 use std::ops::Range;
 

@@ -538,3 +538,17 @@ fn no_text_makes_it_panic_and_every_edit_can_be_read_again() {
         }
     }
 }
+
+#[test]
+fn large_documents_take_linear_time() {
+    let start = std::time::Instant::now();
+    let entries = [("event", "Stop".into())];
+    let table = "[[hooks]]\nevent = \"Stop\"\nx = [1, 2, {a = '3'}] # n\n\n";
+    let keys: String = (0..5000).map(|n| format!("k{n} = {n}\n")).collect();
+    for text in [table.repeat(1000), keys, format!("a = [{}]\n", "1, ".repeat(20_000))] {
+        let new = append_table(&text, &["hooks"], true, &entries).unwrap();
+        let span = parse(&new).unwrap().tables.pop().unwrap().span;
+        assert_eq!(remove(&new, span), text);
+    }
+    assert!(start.elapsed().as_secs() < 20);
+}
