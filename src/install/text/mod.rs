@@ -3,8 +3,9 @@
 //! Text in, text out. Every byte that is no part of an edit survives; what is
 //! put in has the line ends and the indentation of the file around it. Parsing
 //! is strict: a text that two programs could read differently is a [`Fault`],
-//! and a fault changes nothing.
+//! and a fault changes nothing. `diff` shows what an edit did.
 
+pub mod diff;
 pub mod json;
 pub mod toml;
 pub mod yaml;
