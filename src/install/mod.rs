@@ -6,4 +6,5 @@
 //! from a parsed value; it is parsed to know where things stand, and the text
 //! is edited there.
 
+pub mod plugins;
 pub mod text;

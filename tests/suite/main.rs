@@ -33,6 +33,8 @@ mod multi;
 mod notify;
 /// The sample payloads of every harness that has a row.
 mod payloads;
+/// The plugins, in programs that play their harnesses.
+mod plugins;
 /// The scanner and the check against an independent reading of the rules.
 mod record;
 /// Faults that were found once.

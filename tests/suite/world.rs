@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -202,6 +203,20 @@ impl World {
         let mut command = Command::new(self.path("bin/tongs-agents"));
         command.arg("run").args(options).arg("--").arg(stub);
         Harness::start(self, command)
+    }
+}
+
+/// Waits until there is a value: what other processes do takes its time. Fails
+/// with these words when that is too long.
+#[track_caller]
+pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(value) = found() {
+            return value;
+        }
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

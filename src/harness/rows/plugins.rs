@@ -75,8 +75,9 @@ pub(super) const OPENCODE: Row = Row {
         cwd: &[W::PropertiesInfoDirectory, W::DataInfoDirectory, W::LocationDirectory, W::Cwd],
         event: &[W::Type, W::Hook],
         tool: &[W::InputTool],
-        subagent: &[W::ParentId, W::PropertiesInfoParentId, W::DataInfoParentId],
-        child: &[W::PropertiesSessionId, W::DataSessionId, W::InputSessionId],
+        // Our plugin asks a subagent's questions in the name of the parent.
+        subagent: &[W::AgentId, W::ParentId, W::PropertiesInfoParentId, W::DataInfoParentId],
+        child: &[W::AgentId, W::PropertiesSessionId, W::DataSessionId, W::InputSessionId],
         error: &[W::PropertiesErrorName],
         title: &[W::PropertiesInfoTitle, W::DataInfoTitle],
         ..FIELDS
@@ -144,7 +145,15 @@ pub(super) const AMP: Row = Row {
         on("agent.start", "prompt-submit", K::Prompt),
         on("tool.call", "tool-use", K::ToolUse),
         on("tool.result", "tool-done", K::ToolDone),
-        by("agent.end", "stop", W::DataStatus, &[("error", K::StopFailure)], K::Stop),
+        by(
+            "agent.end",
+            "stop",
+            W::DataStatus,
+            &[("error", K::StopFailure), ("cancelled", K::Interrupt)],
+            K::Stop,
+        ),
+        // Our plugin's own word.
+        on("session.end", "session-end", K::End),
     ],
     ..PLAIN
 };
