@@ -6,6 +6,7 @@ prefix = /usr/local
 exec_prefix = $(prefix)
 bindir = $(exec_prefix)/bin
 datarootdir = $(prefix)/share
+datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 DESTDIR =
 CARGO = cargo
@@ -16,7 +17,7 @@ TARGET =
 
 PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1
 PAGES5 = man/tongs-record.5
-PAGES7 = man/tongs.7
+PAGES7 = man/tongs.7 man/tongs-harnesses.7
 
 all: build/tongs
 
@@ -73,9 +74,18 @@ install:
 	$(INSTALL) -m 644 $(PAGES1) "$(DESTDIR)$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(DESTDIR)$(mandir)/man5"
 	$(INSTALL) -m 644 $(PAGES7) "$(DESTDIR)$(mandir)/man7"
+	$(INSTALL) -d "$(DESTDIR)$(datadir)/tongs/hooks"
+	@set -e; tongs="$(DESTDIR)$(bindir)/tongs"; dir="$(DESTDIR)$(datadir)/tongs/hooks"; \
+	"$$tongs" agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
+	    file=$${rest##*/}; case $$file in *.*) end=.$${file##*.} ;; *) end= ;; esac; \
+	    "$$tongs" agents install --print --agent "$$agent" --hook-path "$(bindir)/tongs-hook" \
+	        >"$$dir/$$agent$$end"; \
+	    chmod 644 "$$dir/$$agent$$end"; \
+	done
 
 uninstall:
 	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents
+	rm -rf "$(DESTDIR)$(datadir)/tongs"
 	cd "$(DESTDIR)$(mandir)" && rm -f $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%)
 
 dist:

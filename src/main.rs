@@ -48,7 +48,8 @@ pub unsafe extern "C" fn main(
         many = words().collect();
         &many[..]
     };
-    dispatch(&Start { args, env: &env })
+    let called = args.first().copied().unwrap_or(b"");
+    dispatch(&Start { args, called, env: &env })
 }
 
 /// Puts the variables that are wanted into `env`. The others, most of them and

@@ -12,6 +12,7 @@ mod draft;
 mod fail;
 mod find;
 pub mod hook;
+mod installer;
 mod launcher;
 mod multi;
 mod processes;
@@ -27,6 +28,9 @@ use crate::sys::{guard, stdio};
 pub struct Start<'a> {
     /// The words of the command line, the program's name first.
     pub args: &'a [&'a [u8]],
+    /// The path or name that the file was started by, whatever program of it
+    /// that means.
+    pub called: &'a [u8],
     /// The environment.
     pub env: &'a Env<'a>,
 }

@@ -32,7 +32,7 @@ pub fn run(start: &Start<'_>) -> i32 {
     });
     let own = start.args.first().is_some_and(|arg| super::base_name(arg) == b"tongs");
     if let Some(applet) = named.filter(|_| own) {
-        return (applet.run)(&Start { args: &start.args[1..], env: start.env });
+        return (applet.run)(&Start { args: &start.args[1..], ..*start });
     }
     settle_command();
     end("tongs", if own { other(start) } else { unknown_name(start) })

@@ -131,6 +131,23 @@ fn can_be(row: &Row, process: &Process) -> Option<bool> {
     belongs(looks, &image)
 }
 
+/// The processes of this user that are this harness.
+pub fn running(row: &'static Row) -> Vec<u32> {
+    let uid = euid();
+    let mut pids = Vec::new();
+    // Without /proc none is seen.
+    let _ = probe::pids(|pid| {
+        if probe::uid(pid) != Some(uid) {
+            return;
+        }
+        let Some(process) = Process::read(pid).ok().filter(|p| !p.dead) else { return };
+        if matches!(first_that_looks(&process, |_| true), Look::Is(is) if is.id == row.id) {
+            pids.push(pid);
+        }
+    });
+    pids
+}
+
 /// The maintainer's view of the processes of this machine.
 pub struct Table<'a> {
     here: &'a Here,

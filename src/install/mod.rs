@@ -1,10 +1,16 @@
-//! Putting the hooks into the configuration files of other programs, and taking
-//! them out again.
+//! Telling harnesses to run the hook: their settings files, edited by text span.
 //!
-//! Those files belong to their owners. What is not our entry keeps every byte:
-//! comments, order, indentation, line ends. So a file is never written anew
-//! from a parsed value; it is parsed to know where things stand, and the text
-//! is edited there.
+//! [`recipe`] is the table of harnesses, [`places`] finds their files, [`plan`]
+//! says what a file should hold, [`text`] edits it, [`file`] replaces it and
+//! [`backup`] keeps what it was. What is parsed is no more than what is needed,
+//! and what is not ours is never rewritten.
 
+pub mod backup;
+pub mod codex;
+pub mod command;
+pub mod file;
+pub mod places;
+pub mod plan;
 pub mod plugins;
+pub mod recipe;
 pub mod text;

@@ -2,6 +2,8 @@
 //! of one that runs a file for each event. They pass on what happens, with the
 //! few fields that the row reads, to the hook whose path they hold.
 
+use super::command::{quoted, unquoted};
+
 /// The version of the plugins. A new one is to replace an older one's files.
 const VERSION: u32 = 1;
 
@@ -70,7 +72,7 @@ pub fn text(which: Plugin, hook: &str) -> String {
             include_str!("plugins/amp.ts"),
         ),
         Plugin::Cline(event) => {
-            let word = shell_word(hook);
+            let word = quoted(hook);
             return include_str!("plugins/cline.sh")
                 .replace("@MARKER@", &marker)
                 .replace("@EVENT@", event)
@@ -105,8 +107,8 @@ pub fn hook_path(which: Plugin, text: &str) -> Option<String> {
     // What stands there must be what would be written for it.
     let (path, written) = match which {
         Plugin::Cline(_) => {
-            let path = read_shell_word(rest)?;
-            let written = format!("{} ] || exec ", shell_word(&path));
+            let (path, _) = unquoted(rest)?;
+            let written = format!("{} ] || exec ", quoted(&path));
             (path, written)
         }
         _ => {
@@ -154,24 +156,6 @@ fn read_script_string(literal: &str) -> Option<String> {
             c if c.is_control() => return None,
             c => text.push(c),
         }
-    }
-}
-
-/// A text as one word of the shell.
-fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The text of a word that [`shell_word`] wrote, at the start of this.
-fn read_shell_word(word: &str) -> Option<String> {
-    let mut rest = word;
-    let mut text = String::new();
-    loop {
-        let (quoted, behind) = rest.strip_prefix('\'')?.split_once('\'')?;
-        text.push_str(quoted);
-        let Some(more) = behind.strip_prefix(r"\'") else { return Some(text) };
-        text.push('\'');
-        rest = more;
     }
 }
 
@@ -241,8 +225,8 @@ mod tests {
         ] {
             assert_eq!(read_script_string(text), None, "{text}");
         }
-        for word in ["", "x", "'", r"'a'\'", r"'a'\'b"] {
-            assert_eq!(read_shell_word(word), None, "{word}");
+        for word in ["", "x", "'"] {
+            assert_eq!(unquoted(word), None, "{word}");
         }
     }
 }

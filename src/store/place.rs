@@ -57,6 +57,11 @@ impl Root {
         self.c().to_bytes()
     }
 
+    /// Removes the root, where nothing is in it any more.
+    pub fn remove(&self) -> Result<(), Errno> {
+        Dir::cwd().remove_dir(self.c())
+    }
+
     /// Makes the root and what is missing above it, all 0700. The nearest
     /// directory that is there is checked first: nothing is made in a place that
     /// would be refused, nor in another user's home.

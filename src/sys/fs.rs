@@ -24,6 +24,18 @@ pub enum Open {
     New,
     /// For appending, created 0600 where missing.
     Append,
+    /// For writing with these permission bits, whatever the umask is; an
+    /// existing file is an error.
+    NewWith(u32),
+}
+
+/// What [`Dir::may`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum May {
+    /// Writing.
+    Write,
+    /// Running a file, searching a directory.
+    Run,
 }
 
 /// A directory to work in.
@@ -126,18 +138,53 @@ impl Dir {
         let flags = match how {
             Open::Read => OFlags::RDONLY,
             Open::Lock => OFlags::RDWR | OFlags::CREATE,
-            Open::New => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            Open::New | Open::NewWith(_) => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
             Open::Append => OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND,
         } | OFlags::NOFOLLOW
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        again(|| rustix::fs::openat(self.fd(), path, flags, mode)).map(File)
+        let file = again(|| rustix::fs::openat(self.fd(), path, flags, mode)).map(File)?;
+        if let Open::NewWith(mode) = how {
+            again(|| rustix::fs::fchmod(&file.0, Mode::from_raw_mode(mode)))?;
+        }
+        Ok(file)
     }
 
     /// Makes a directory, 0700 less the umask.
     pub fn make_dir(&self, path: &CStr) -> Result<(), Errno> {
         again(|| rustix::fs::mkdirat(self.fd(), path, Mode::RWXU))
+    }
+
+    /// Makes a directory for others to look into, 0755 less the umask.
+    pub fn make_open_dir(&self, path: &CStr) -> Result<(), Errno> {
+        let mode = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
+        again(|| rustix::fs::mkdirat(self.fd(), path, mode))
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, path: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::unlinkat(self.fd(), path, AtFlags::REMOVEDIR))
+    }
+
+    /// Whether this user may do these things to what a path leads to.
+    pub fn may(&self, path: &CStr, access: May) -> bool {
+        let access = match access {
+            May::Write => rustix::fs::Access::WRITE_OK,
+            May::Run => rustix::fs::Access::EXEC_OK,
+        };
+        again(|| rustix::fs::accessat(self.fd(), path, access, AtFlags::EACCESS)).is_ok()
+    }
+
+    /// Writes the directory's entries to the disk.
+    pub fn sync(&self) -> Result<(), Errno> {
+        again(|| rustix::fs::fsync(self.fd()))
+    }
+
+    /// The directory's absolute path, as the system sees it.
+    pub fn path<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        let link = format!("/proc/self/fd/{}\0", rustix::fd::AsRawFd::as_raw_fd(&self.fd()));
+        Dir::cwd().read_link(CStr::from_bytes_with_nul(link.as_bytes()).ok()?, buffer).ok()
     }
 
     /// The status of the directory itself.
@@ -260,6 +307,17 @@ impl File {
     /// Takes the lock, or says EWOULDBLOCK at once.
     pub fn try_lock(&self) -> Result<(), Errno> {
         again(|| rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive))
+    }
+
+    /// Writes the contents to the disk.
+    pub fn sync(&self) -> Result<(), Errno> {
+        again(|| rustix::fs::fsync(&self.0))
+    }
+
+    /// Gives the file to an owner and a group.
+    pub fn give(&self, uid: u32, gid: u32) -> Result<(), Errno> {
+        let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
+        again(|| rustix::fs::fchown(&self.0, Some(uid), Some(gid)))
     }
 
     /// Drops the contents.

@@ -12,5 +12,6 @@ pub mod exec;
 pub mod fs;
 pub mod guard;
 pub mod process;
+pub mod spawn;
 pub mod stdio;
 pub mod watch;

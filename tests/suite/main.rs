@@ -21,6 +21,8 @@ mod harness;
 mod hook;
 /// The repository checks itself: layers, names, forgotten files.
 mod house;
+/// Hooks in the settings of harnesses.
+mod install;
 /// Turns that were interrupted, by the harness's own note.
 mod interrupt;
 /// The writer side for launchers.
@@ -45,7 +47,7 @@ mod rules;
 mod status;
 /// The locks, the directory, hostile files, full disks.
 mod store;
-/// Waiting for a session.
-mod wait;
 /// One session after another in one process.
 mod supersede;
+/// Waiting for a session.
+mod wait;

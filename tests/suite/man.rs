@@ -10,6 +10,7 @@ use std::process::Command;
 
 use tongs::harness::rows::ROWS;
 use tongs::harness::{Kind, Pick};
+use tongs::install::recipe::{Files, RECIPES};
 use tongs::record::Key;
 use tongs::sys::env::Var;
 
@@ -18,12 +19,13 @@ use crate::world::{World, finish, has_tool};
 type Names = BTreeSet<String>;
 
 /// The pages with the exit codes that each one names.
-const PAGES: [(&str, &[u32]); 5] = [
+const PAGES: [(&str, &[u32]); 6] = [
     ("tongs.1", &[0, 64, 74, 77]),
     ("tongs-hook.1", &[0, 1, 64, 65, 74, 75, 77]),
     ("tongs-agents.1", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-record.5", &[1, 65, 75, 77]),
     ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
+    ("tongs-harnesses.7", &[0]),
 ];
 
 /// The order of the sections that the pages share.
@@ -407,6 +409,41 @@ fn the_tables_of_events_are_the_rows() {
             })
             .collect();
         assert_eq!(got, want, "{}", row.id);
+    }
+}
+
+/// tongs-harnesses(7) has every recipe, with its file, its variable and its
+/// events.
+#[test]
+fn the_list_of_harnesses_is_the_recipes() {
+    let page = subsection("tongs-harnesses.7", "Harnesses");
+    let starts: Vec<usize> =
+        (0..page.len()).filter(|at| page[*at].starts_with(".Bl -tag")).collect();
+    assert_eq!(starts.len(), RECIPES.len());
+    for (recipe, start) in RECIPES.iter().zip(starts) {
+        let item: Vec<&String> = page[start..].iter().take_while(|l| *l != ".El").collect();
+        let name = tongs::harness::find(recipe.row).unwrap().name;
+        assert_eq!(*item[1], format!(".It Cm {} Pq {name}", recipe.agent));
+        let file = match recipe.files {
+            Files::One(file) => file,
+            Files::Prefer(_, file) => file,
+            Files::Each(dir, _) | Files::PerEvent(dir) => dir,
+        };
+        let config = if recipe.home.xdg { ".config/" } else { "" };
+        let path = format!("~/{config}{}/{file}", recipe.home.below);
+        let var = recipe.home.var.or(recipe.home.xdg.then_some(Var::XDG_CONFIG_HOME));
+        match var {
+            Some(var) => {
+                assert_eq!(*item[2], format!(".Pa {path} ,"));
+                assert_eq!(*item[3], format!(".Ev {} .", var.name()));
+            }
+            None => assert_eq!(*item[2], format!(".Pa {path} .")),
+        }
+        let words = item.iter().skip_while(|l| **l != "Events:").take_while(|l| **l != ".Pp");
+        let events: Vec<&str> = words
+            .filter_map(|l| l.strip_prefix(".Cm ")?.strip_suffix([',', '.'])?.strip_suffix(' '))
+            .collect();
+        assert_eq!(events, recipe.events, "{}", recipe.agent);
     }
 }
 

@@ -999,6 +999,7 @@ fn the_end_is_told_before_the_process_is_gone() {
     for event in ["session_start", "before_agent_start", "ui_prompt_start", "agent_settled"] {
         play.act(pi(event, "q", json!({})));
     }
+    eventually("no hook ran", || (!events(&world).is_empty()).then_some(()));
     play.close();
     assert_eq!(events(&world), ["session_start", "session_shutdown"]);
     // What was on its way does not come after it.

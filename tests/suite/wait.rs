@@ -66,6 +66,7 @@ impl<'w> Waiter<'w> {
         let ran = self.end();
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
         assert_schema(world, "wait", &ran.json());
+        assert_woken(&ran);
         ran.json()
     }
 
@@ -83,6 +84,13 @@ impl<'w> Waiter<'w> {
         );
         value["reason"].as_str().unwrap().to_string()
     }
+}
+
+/// Asserts that something woke it: the last look, when the time is over, sees
+/// what was missed.
+#[track_caller]
+fn assert_woken(ran: &Ran) {
+    assert!(ran.json()["latency_ms"].as_u64().unwrap() < 30_000, "{ran:?}");
 }
 
 /// A process for sessions to be of; it ends when it is dropped.
@@ -521,11 +529,12 @@ fn wrong_command_lines_are_said_to_be() {
     }
 }
 
-/// Runs a wait under strace, which may make calls fail; `meanwhile` runs while
-/// it waits. Returns its answer and the calls.
+/// Runs a wait under strace, which may make a call fail or slow; `meanwhile`
+/// runs once it is in the call `at`. Returns its answer and the calls.
 fn traced(
     world: &World,
-    spoilt: &[&str],
+    spoil: &str,
+    at: &str,
     args: &[&str],
     meanwhile: impl FnOnce(),
 ) -> (Ran, String) {
@@ -534,13 +543,13 @@ fn traced(
     let mut command = Command::new("strace");
     world.bare(&mut command);
     command.arg("-o").arg(&trace);
-    for spoil in spoilt {
+    if !spoil.is_empty() {
         command.arg("-e").arg(format!("inject={spoil}"));
     }
     command.arg(world.path("bin/tongs-agents")).args(["wait", "--json"]).args(args);
     let waiter = Waiter::of(world, command);
     let text = || fs::read_to_string(&trace).unwrap_or_default();
-    while !text().contains("poll(") {
+    while !text().contains(at) {
         std::thread::yield_now();
     }
     meanwhile();
@@ -562,10 +571,12 @@ fn who_sleeps_does_nothing() {
         &["--pid", &process.pid(), "--until", "idle"],
         &["s", "--until", "idle"],
     ] {
-        let (ran, trace) = traced(&world, &[], &[args, &["--timeout", "1500ms"]].concat(), || {});
+        let (ran, trace) =
+            traced(&world, "", "poll(", &[args, &["--timeout", "1500ms"]].concat(), || {});
         assert_eq!(ran.json()["reason"], "timeout");
         // Two looks before the sleep and one after it, and nothing between.
-        let slept = trace.lines().filter(|l| l.contains("poll(") && l.contains("tv_sec=1"));
+        let slept = |l: &&str| l.contains("poll(") && !l.contains("tv_sec=0, tv_nsec=0}");
+        let slept = trace.lines().filter(slept);
         assert_eq!(slept.count(), 1, "{trace}");
         let calls = trace.lines().count();
         println!("{args:?}: {calls} calls");
@@ -587,17 +598,52 @@ fn without_inotify_or_pidfd_it_looks_again_and_again() {
         "inotify_add_watch:error=ENOSPC",
         "inotify_add_watch:error=EACCES:when=2+",
     ] {
-        let (ran, trace) = traced(&world, &[spoilt], &["s", "--timeout", "60s"], || {
+        let (ran, trace) = traced(&world, spoilt, "poll(", &["s", "--timeout", "60s"], || {
             notify(&world, "s", "running", Some(&pid), "X=");
         });
         assert_eq!(ran.json()["session_id"], "s", "{spoilt}");
+        assert_woken(&ran);
         assert!(trace.contains("(INJECTED)"), "{trace}");
         fs::remove_dir_all(world.state()).unwrap();
     }
     notify(&world, "s", "running", Some(&pid), "X=");
     let mut process = Some(process);
     let args = ["--pid", &pid, "--until", "idle", "--timeout", "60s"];
-    let (ran, trace) = traced(&world, &["pidfd_open:error=ENOSYS"], &args, || drop(process.take()));
+    let (ran, trace) =
+        traced(&world, "pidfd_open:error=ENOSYS", "poll(", &args, || drop(process.take()));
     assert_eq!(ran.json()["reason"], "process-ended");
     assert!(trace.contains("(INJECTED)"), "{trace}");
+}
+
+#[test]
+fn what_comes_just_before_it_watches_is_seen() {
+    let test = "what_comes_just_before_it_watches";
+    if !has_tool("strace", test) {
+        return;
+    }
+    let process = Process::start();
+    for call in ["inotify_init1", "inotify_add_watch"] {
+        let world = World::new();
+        notify(&world, "other", "running", None, "X=");
+        let spoil = format!("{call}:delay_enter=1000000:when=1");
+        let args = ["s", "--timeout", "60s"];
+        let (ran, _) = traced(&world, &spoil, &format!("{call}("), &args, || {
+            notify(&world, "s", "running", Some(&process.pid()), "X=");
+        });
+        assert_eq!(ran.json()["session_id"], "s", "{call}");
+        assert_woken(&ran);
+    }
+    // A directory on the way to the store that is made at that moment.
+    let world = World::new();
+    let spoil = "inotify_add_watch:delay_exit=300000";
+    let args = ["s", "--timeout", "60s"];
+    let (ran, _) = traced(&world, spoil, "inotify_add_watch(", &args, || {
+        fs::create_dir(world.path("home/.local")).unwrap();
+        while !fs::read_to_string(world.path("trace")).unwrap().contains("poll(") {
+            std::thread::yield_now();
+        }
+        notify(&world, "s", "running", Some(&process.pid()), "X=");
+    });
+    assert_eq!(ran.json()["session_id"], "s");
+    assert_woken(&ran);
 }

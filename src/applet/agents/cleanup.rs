@@ -2,6 +2,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, trouble};
 use super::super::processes::{Table, boot};
 use super::super::rest::Notes;
@@ -43,7 +44,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("cleanup", words)?;
     check_version(options.json_version)?;
     let json = options.json || options.json_version.is_some();

@@ -4,6 +4,7 @@ use std::ffi::CString;
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{errno, no_timer, stdout, unusable, unwritten};
 use super::super::processes::recorded;
 use super::super::store::{Found, find};
@@ -15,7 +16,6 @@ use crate::probe::{self, Here};
 use crate::record::out::{Object, Sink};
 use crate::record::{Checked, Key};
 use crate::store::{Patience, Reader, Scratch, Session, Store, WriteError};
-use crate::sys::env::Env;
 use crate::sys::fs::Errno;
 use crate::sys::process::Verdict;
 use crate::sys::{guard, stdio};
@@ -45,7 +45,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("forget", words)?;
     check_version(options.json_version)?;
     let removed = match find(env) {

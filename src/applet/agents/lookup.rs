@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, trouble};
 use super::super::find::{Look, Match, Selector, several, unread};
 use super::super::store::{Found, find};
@@ -89,7 +90,8 @@ enum Form {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("lookup", words)?;
     check_version(options.json_version)?;
     let form = match options.format.as_deref() {

@@ -1,7 +1,9 @@
 //! `tongs-agents`: the commands for people and scripts, one file each.
 
 mod cleanup;
+mod doctor;
 mod forget;
+mod install;
 mod lookup;
 mod notify;
 mod paths;
@@ -11,6 +13,7 @@ mod schema;
 mod show;
 mod status;
 mod tree;
+mod uninstall;
 mod wait;
 
 use super::fail::{Stderr, early, end, stdout, words};
@@ -18,7 +21,6 @@ use super::{Start, settle_command};
 use crate::cli::{Exit, Fail, complain, parse};
 use crate::harness::{self, ROWS, Row};
 use crate::probe::tree::Limits;
-use crate::sys::env::Env;
 
 /// The program's name in messages.
 pub const PROG: &str = "tongs-agents";
@@ -27,7 +29,7 @@ pub const PROG: &str = "tongs-agents";
 struct Command {
     name: &'static str,
     about: &'static str,
-    run: fn(&[&str], &Env<'_>) -> Result<Exit, Fail>,
+    run: fn(&[&str], &Start<'_>) -> Result<Exit, Fail>,
 }
 
 const COMMANDS: &[Command] = &[
@@ -52,6 +54,17 @@ const COMMANDS: &[Command] = &[
         about: "find unreported agents, remove what is over",
         run: cleanup::run,
     },
+    Command {
+        name: "install",
+        about: "put hooks into the settings of harnesses",
+        run: install::run,
+    },
+    Command { name: "uninstall", about: "take the hooks out again", run: uninstall::run },
+    Command {
+        name: "doctor",
+        about: "look for what keeps sessions from being seen",
+        run: doctor::run,
+    },
     Command { name: "paths", about: "print the files and directories in use", run: paths::run },
     Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },
 ];
@@ -69,7 +82,7 @@ pub fn run(start: &Start<'_>) -> i32 {
 fn command(start: &Start<'_>) -> Result<Exit, Fail> {
     let args = start.args.get(1..).unwrap_or(&[]);
     if let Some((_, rest)) = args.split_first().filter(|(name, _)| **name == RUN.0.as_bytes()) {
-        return run::run(rest, start.env);
+        return run::run(rest, start);
     }
     let words = words(args)?;
     match words.split_first() {
@@ -82,7 +95,7 @@ fn command(start: &Start<'_>) -> Result<Exit, Fail> {
             Ok(Exit::Ok)
         }
         Some((name, rest)) => match COMMANDS.iter().find(|c| c.name == *name) {
-            Some(command) => (command.run)(rest, start.env),
+            Some(command) => (command.run)(rest, start),
             None => Err(Fail::new(
                 Exit::Usage,
                 format!("unknown command or option '{name}' (see '{PROG} --help')"),
@@ -100,7 +113,7 @@ fn help(exit: Exit) -> Result<Exit, Fail> {
     out.put(
         b"\n  -h, --help   print this help; after a command, that command's\n  --version    print the version\n\n\
         Example: tongs-agents status --attention\n\n\
-        Exit codes: 0 done, 1 the answer is no, 64 usage, 65 data, 69 not there, 74 input or output, 75 busy, 77 refused.\n\
+        Exit codes: 0 done, 1 no, 64 usage, 65 data, 69 missing, 74 input or output, 75 busy, 77 refused.\n\
         See tongs-agents(1).\n",
     )?;
     out.flush()?;

@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::dir::absolute;
 use super::super::draft::{Draft, Owner, UNRESOLVED};
 use super::super::fail::{errno, no_timer, stdout, unwritten};
@@ -19,7 +20,6 @@ use crate::record::text::cut;
 use crate::record::{Key, Status, limit};
 use crate::store::{Reader, Scratch, Store};
 use crate::sys::clock::Now;
-use crate::sys::env::Env;
 use crate::sys::{guard, stdio};
 
 /// Milliseconds that a command waits for locks.
@@ -81,7 +81,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("notify", words)?;
     check_version(options.json_version)?;
     let row = harness(&options.harness)?;

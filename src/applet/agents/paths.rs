@@ -2,12 +2,12 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, unusable};
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
 use crate::store::fault;
 use crate::store::place::Root;
-use crate::sys::env::Env;
 
 /// Print the files and directories that are in use.
 #[derive(FromArgs)]
@@ -29,7 +29,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("paths", words)?;
     check_version(options.json_version)?;
     let root = Root::find(env).map_err(|t| unusable(t, b""))?;

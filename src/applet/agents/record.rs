@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::branch::Branch;
 use super::super::dir::absolute;
 use super::super::draft::{Marks, Surroundings};
@@ -19,7 +20,6 @@ use crate::record::limit;
 use crate::record::out::{Object, Sink};
 use crate::store::Scratch;
 use crate::sys::clock::Now;
-use crate::sys::env::Env;
 use crate::sys::{guard, stdio};
 use crate::terminal::Capture;
 
@@ -74,7 +74,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("record", words)?;
     check_version(options.json_version)?;
     let row = harness(&options.agent)?;

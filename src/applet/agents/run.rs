@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::dir::absolute;
 use super::super::draft::Marks;
 use super::super::fail::{Stderr, early, errno, no_timer, unwritten};
@@ -48,7 +49,8 @@ struct Options {
 
 /// Runs the command. The words of the agent's command line are not ours and may
 /// be any bytes.
-pub fn run(words: &[&[u8]], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&[u8]], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let text: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
     let text: Vec<&str> = text.iter().map(|word| &**word).collect();
     let options: Options = parse_with_command(&format!("{PROG} run"), &text).map_err(early)?;

@@ -29,8 +29,11 @@ const SESSION: &str = include_str!("schema/session.json");
 /// `session-state` that of `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
     ("cleanup", include_str!("schema/cleanup.json")),
+    ("doctor", include_str!("schema/doctor.json")),
     ("forget", include_str!("schema/forget.json")),
     ("hook", include_str!("schema/hook.json")),
+    ("install", include_str!("schema/install.json")),
+    ("install-list", include_str!("schema/install-list.json")),
     ("lookup", include_str!("schema/lookup.json")),
     ("notify", include_str!("schema/notify.json")),
     ("paths", include_str!("schema/paths.json")),
@@ -39,11 +42,12 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("show", SESSION),
     ("status", include_str!("schema/status.json")),
     ("tree", include_str!("schema/tree.json")),
+    ("uninstall", include_str!("schema/uninstall.json")),
     ("wait", include_str!("schema/wait.json")),
 ];
 
 /// Runs the command.
-pub fn run(words: &[&str], _env: &crate::sys::env::Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], _: &super::super::Start<'_>) -> Result<Exit, Fail> {
     let options: Options = options("schema", words)?;
     let mut out = stdout();
     match options.command {

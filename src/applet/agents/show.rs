@@ -2,13 +2,13 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, trouble};
 use super::super::find::{by_id, several};
 use super::super::store::{Found, find};
 use super::super::view;
 use super::{check_version, options};
 use crate::cli::{Exit, Fail};
-use crate::sys::env::Env;
 
 /// Show one session.
 #[derive(FromArgs)]
@@ -33,7 +33,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("show", words)?;
     check_version(options.json_version)?;
     if options.id.is_empty() {

@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{errno, stdout, trouble};
 use super::super::store::{Found, find};
 use super::super::view::{self, Filter, Row, is_seen};
@@ -91,7 +92,8 @@ enum Form {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("status", words)?;
     let form = form(&options)?;
     let filter = Filter {

@@ -3,6 +3,7 @@
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, trouble};
 use super::super::find::{Look, Match, Selector, unread};
 use super::super::store::{Found, find};
@@ -12,7 +13,6 @@ use crate::cli::{Cell, Colour, Column, Exit, Fail, Table};
 use crate::probe::tree::Tree;
 use crate::probe::{Here, Process, Unread};
 use crate::record::out::{Object, Sink, Style, string};
-use crate::sys::env::Env;
 
 /// Show the processes below a process, breadth first, with their sessions.
 #[derive(FromArgs)]
@@ -43,7 +43,8 @@ struct Options {
 }
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("tree", words)?;
     check_version(options.json_version)?;
     let limits = limits(options.max_depth, options.max_nodes)?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use argh::FromArgs;
 
+use super::super::Start;
 use super::super::fail::{stdout, trouble};
 use super::super::find::{Look, Match, Selector, several, unread};
 use super::super::store::{Found, find};
@@ -146,7 +147,8 @@ impl Why {
 type Answer = Result<Option<Match>, Why>;
 
 /// Runs the command.
-pub fn run(words: &[&str], env: &Env<'_>) -> Result<Exit, Fail> {
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let env = start.env;
     let options: Options = options("wait", words)?;
     check_version(options.json_version)?;
     let by = selector(&options)?;

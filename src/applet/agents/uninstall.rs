@@ -1,0 +1,181 @@
+//! `tongs-agents uninstall`: hooks out of the settings of harnesses again.
+
+use core::mem::MaybeUninit;
+
+use argh::FromArgs;
+use serde_json::{Value, json};
+
+use super::super::Start;
+use super::super::fail::{errno, stdout};
+use super::super::installer::{Installer, machine, named, take_turn};
+use super::{check_version, options};
+use crate::cli::{Exit, Fail, Shown};
+use crate::install::places::Site;
+use crate::install::recipe::{RECIPES, Recipe};
+use crate::store::Store;
+use crate::store::place::Root;
+use crate::sys::fs::Errno;
+
+/// Take the hooks out of the settings of harnesses.
+#[derive(FromArgs)]
+#[argh(
+    example = "tongs-agents uninstall --all",
+    note = "See tongs-agents(1).",
+    error_code(0, "done, or nothing to do"),
+    error_code(64, "usage"),
+    error_code(65, "a settings file cannot be read; it was left as it is"),
+    error_code(74, "a file is read-only or could not be written"),
+    error_code(75, "another program keeps changing the file"),
+    error_code(77, "refused: the file is not a safe one")
+)]
+struct Options {
+    /// a harness, as 'install --list' has it; may be given several times
+    #[argh(option, arg_name = "A")]
+    agent: Vec<String>,
+    /// every harness
+    #[argh(switch)]
+    all: bool,
+    /// change nothing and print what would change
+    #[argh(switch)]
+    dry_run: bool,
+    /// work in this home and heed no variable of a harness
+    #[argh(option, arg_name = "DIR")]
+    home: Option<String>,
+    /// with --all: remove the records, the backups and the logs as well
+    #[argh(switch)]
+    purge: bool,
+    /// print one JSON object
+    #[argh(switch)]
+    json: bool,
+    /// the version of the JSON output: 1
+    #[argh(option, arg_name = "N")]
+    json_version: Option<u32>,
+}
+
+/// Runs the command.
+pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
+    let options: Options = options("uninstall", words)?;
+    check_version(options.json_version)?;
+    if options.all != options.agent.is_empty() {
+        return Err(Fail::new(Exit::Usage, "say which harness with --agent, or --all"));
+    }
+    if options.purge && (!options.all || options.dry_run) {
+        return Err(Fail::new(Exit::Usage, "--purge goes with --all and without --dry-run"));
+    }
+    let recipes = if options.all { RECIPES.iter().collect() } else { named(&options.agent)? };
+    let machine = machine(start, options.home.as_deref())?;
+    let turn = if options.dry_run { None } else { Some(take_turn(start)?) };
+    let (store, backups) = turn.unzip();
+    let mut installer = Installer { machine, hook: String::new(), backups };
+    let mut exit = Exit::Ok;
+    let mut lines = Vec::new();
+    for recipe in recipes {
+        for site in installer.machine.sites(recipe) {
+            let found = take(&installer, recipe, &site, options.dry_run);
+            if let Err(problem) = &found
+                && exit == Exit::Ok
+            {
+                exit = problem.exit;
+            }
+            let line = match found {
+                Ok(None) => continue,
+                Ok(Some(diff)) => (recipe, site, "removed", String::new(), diff),
+                Err(problem) => (recipe, site, "failed", problem.why, String::new()),
+            };
+            lines.push(line);
+        }
+        if installer.machine.home_of(&recipe.home).ends_with("/tongs") && !options.dry_run {
+            installer.remove_own_directories(recipe);
+        }
+    }
+    let mut out = stdout();
+    if options.json || options.json_version.is_some() {
+        let files: Vec<Value> = lines
+            .iter()
+            .map(|(recipe, site, result, why, _)| {
+                json!({
+                    "agent": recipe.agent, "harness": recipe.row, "path": site.path,
+                    "result": result, "reason": why,
+                })
+            })
+            .collect();
+        writeln!(out, "{}", json!({ "dry_run": options.dry_run, "files": files }))?;
+    } else {
+        for (.., diff) in &lines {
+            for part in diff.lines() {
+                let part: Vec<String> = part.split('\t').map(|p| Shown(p).to_string()).collect();
+                writeln!(out, "{}", part.join("\t"))?;
+            }
+        }
+        for (recipe, site, result, why, _) in &lines {
+            let result = if options.dry_run && *result == "removed" { "would go" } else { result };
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            writeln!(
+                out,
+                "{:<12} {result:<12} {}{}",
+                recipe.agent,
+                Shown(&site.path),
+                Shown(&why)
+            )?;
+        }
+        if lines.is_empty() {
+            out.put(b"no hooks of tongs were found\n")?;
+        }
+    }
+    out.flush()?;
+    if options.purge && exit == Exit::Ok {
+        if let (Some(store), Some(backups)) = (store, installer.backups.take()) {
+            backups
+                .purge(&store.root)
+                .map_err(|e| Fail::cannot(Exit::Io, "remove", "the backups", errno(e)))?;
+            purge(start, &store)?;
+        }
+    }
+    Ok(exit)
+}
+
+/// Takes the hooks out of one file. `None` where there were none; else the
+/// change, for a dry run.
+fn take(
+    installer: &Installer<'_>,
+    recipe: &'static Recipe,
+    site: &Site,
+    dry: bool,
+) -> Result<Option<String>, super::super::installer::Problem> {
+    // The trust goes by the place of the hooks: it is found out first.
+    let trust = installer.codex_trust(recipe, site);
+    let changed = installer.take(recipe, site, dry)?;
+    if let Some((gone, config)) = trust.filter(|(gone, _)| !gone.is_empty()) {
+        installer.distrust(&gone, &config, dry)?;
+    }
+    Ok(changed.changed.then_some(changed.diff))
+}
+
+/// Removes what the state root holds of ours, and the root where it is empty.
+fn purge(start: &Start<'_>, store: &Store) -> Result<(), Fail> {
+    let fail = |e| Fail::cannot(Exit::Io, "remove", "the state directory", errno(e));
+    let mut names = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    store
+        .sessions
+        .list(&mut buffer, |name| {
+            let bytes = name.to_bytes();
+            let ours = [&b"fleet-v1-"[..], b".fleet-", b".tongs-"];
+            if ours.iter().any(|start| bytes.starts_with(start)) {
+                names.push(name.to_owned());
+            }
+            true
+        })
+        .map_err(fail)?;
+    let gone = |result: Result<(), Errno>| match result {
+        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+        Err(e) => Err(fail(e)),
+    };
+    for name in names {
+        gone(store.sessions.unlink(&name))?;
+    }
+    gone(store.root.unlink(c"hook-faults.log"))?;
+    gone(store.root.remove_dir(c"sessions"))?;
+    let root = Root::find(start.env).map_err(|t| super::super::fail::unusable(t, b""))?;
+    gone(root.remove())
+}

@@ -1,0 +1,503 @@
+//! Puts hooks into the files of harnesses, takes them out, and looks.
+
+use super::Start;
+use super::fail::{errno, no_timer};
+use super::store::make;
+use crate::cli::{Exit, Fail};
+use crate::harness;
+use crate::install::backup::{Backups, Before};
+use crate::install::codex::{self, Trust};
+use crate::install::command::HOOK;
+use crate::install::file::{Place, Trouble, Was};
+use crate::install::places::{Machine, Site, is_program, is_there};
+use crate::install::plan::{self, Look, Refusal};
+use crate::install::recipe::{RECIPES, Recipe, Switch, WITHOUT};
+use crate::install::text::diff;
+use crate::store::Store;
+use crate::sys::env::Var;
+use crate::sys::fs::{Dir, Errno};
+use crate::sys::{guard, stdio};
+
+/// Milliseconds that an installer waits for another one.
+const TURN_MS: u64 = 5000;
+/// How often a file is taken up anew that another program writes.
+const TRIES: usize = 4;
+
+/// Why one file was left as it is.
+pub struct Problem {
+    /// The code that it means for the command.
+    pub exit: Exit,
+    /// Why, for the end of a message.
+    pub why: String,
+    /// What to paste into the file by hand, where that would help.
+    pub snippet: Option<String>,
+}
+
+/// What became of one file.
+pub struct Changed {
+    /// Whether it is another one now, or would be.
+    pub changed: bool,
+    /// The change, for a dry run.
+    pub diff: String,
+    /// The name of the backup that was taken now.
+    pub backup: Option<String>,
+}
+
+impl Changed {
+    fn nothing() -> Changed {
+        Changed { changed: false, diff: String::new(), backup: None }
+    }
+}
+
+/// What a command does with the files.
+pub struct Installer<'a> {
+    /// Where things are.
+    pub machine: Machine<'a>,
+    /// The hook's path.
+    pub hook: String,
+    /// The backups; `None` for what changes nothing.
+    pub backups: Option<Backups>,
+}
+
+/// The home that a command works in: the user's own with the variables that
+/// move things, or the given one without them.
+pub fn machine<'a>(start: &Start<'a>, home: Option<&str>) -> Result<Machine<'a>, Fail> {
+    let path = start.env.text(Var::PATH).unwrap_or("");
+    match home {
+        Some(home) if home.starts_with('/') => {
+            let home = match home.trim_end_matches('/') {
+                "" => "/",
+                home => home,
+            };
+            Ok(Machine { home: home.to_string(), env: None, path })
+        }
+        Some(_) => Err(Fail::new(Exit::Usage, "--home is no absolute path")),
+        None => {
+            let home = start.env.text(Var::HOME).filter(|home| home.starts_with('/'));
+            let home =
+                home.ok_or_else(|| Fail::new(Exit::Usage, "HOME is not set to an absolute path"))?;
+            Ok(Machine { home: home.trim_end_matches('/').to_string(), env: Some(start.env), path })
+        }
+    }
+}
+
+/// The recipes that words of a command line name.
+pub fn named(agents: &[String]) -> Result<Vec<&'static Recipe>, Fail> {
+    let mut chosen: Vec<&'static Recipe> = Vec::new();
+    for word in agents {
+        let exact: Vec<&Recipe> = RECIPES.iter().filter(|r| r.agent == word).collect();
+        let row = harness::named(word);
+        let of_row = || {
+            let all = RECIPES.iter().filter(|r| row.is_some_and(|row| row.id == r.row));
+            all.collect::<Vec<_>>()
+        };
+        let found = if exact.is_empty() { of_row() } else { exact };
+        if found.is_empty() {
+            let why = WITHOUT.iter().find(|w| row.is_some_and(|row| row.id == w.row));
+            return Err(match why {
+                Some(without) => {
+                    Fail::new(Exit::Usage, format!("'{word}' takes no hooks: {}", without.why))
+                }
+                None => {
+                    let ids: Vec<&str> = RECIPES.iter().map(|r| r.agent).collect();
+                    Fail::new(
+                        Exit::Usage,
+                        format!("unknown agent '{word}': it is one of {}", ids.join(", ")),
+                    )
+                }
+            });
+        }
+        for recipe in found {
+            if !chosen.iter().any(|have| have.agent == recipe.agent) {
+                chosen.push(recipe);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The path that harnesses get for the hook: the given one, else the hook beside
+/// the program that runs, by the name that it was called by. A path that an
+/// update or a clean-up would take away is refused.
+pub fn hook_path(start: &Start<'_>, given: Option<&str>) -> Result<String, Fail> {
+    if let Some(path) = given {
+        let named = path.rsplit('/').next() == Some(HOOK);
+        return match () {
+            () if !path.starts_with('/') => {
+                Err(Fail::new(Exit::Usage, "--hook-path is no absolute path"))
+            }
+            () if !named => Err(Fail::new(
+                Exit::Usage,
+                format!("--hook-path is not the path of a file named {HOOK}"),
+            )),
+            () => Ok(path.to_string()),
+        };
+    }
+    let called = String::from_utf8_lossy(start.called).into_owned();
+    let path = match called.rsplit_once('/') {
+        Some((dir, _)) if dir.starts_with('/') => Some(format!("{dir}/{HOOK}")),
+        Some(("", _)) => Some(format!("/{HOOK}")),
+        Some((dir, _)) => {
+            own_directory().map(|cwd| format!("{cwd}/{}/{HOOK}", dir.trim_start_matches("./")))
+        }
+        None => {
+            let path = start.env.text(Var::PATH).unwrap_or("");
+            let search = Machine { home: String::new(), env: None, path };
+            search.program(&called).map(|found| match found.rsplit_once('/') {
+                Some((dir, _)) => format!("{dir}/{HOOK}"),
+                None => found,
+            })
+        }
+    };
+    let path = path.map(|path| path.replace("/./", "/")).filter(|path| is_program(path));
+    let path = path.ok_or_else(|| {
+        Fail::new(
+            Exit::Unavailable,
+            format!("there is no {HOOK} beside this program: make the links with 'tongs --install-links DIR', or say --hook-path"),
+        )
+    })?;
+    match unstable(&path) {
+        Some(why) => Err(Fail::cannot(
+            Exit::Refused,
+            "register",
+            &path,
+            format!("{why}; install tongs, or say --hook-path with a path that stays"),
+        )),
+        None => Ok(path),
+    }
+}
+
+/// Why a path does not stay, where it does not.
+fn unstable(path: &str) -> Option<&'static str> {
+    let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+    let build =
+        dir.strip_suffix("/build").is_some_and(|top| is_there(&format!("{top}/Cargo.toml")));
+    if path.starts_with("/nix/store/") || path.starts_with("/gnu/store/") {
+        Some("a store path goes with the next update")
+    } else if path.contains("/Cellar/") {
+        Some("a path with a version in it goes with the next update")
+    } else if build || dir.ends_with("/target/release") || dir.ends_with("/target/debug") {
+        Some("it is in a directory that the program is built in")
+    } else {
+        None
+    }
+}
+
+fn own_directory() -> Option<String> {
+    let mut buffer = [0; 4096];
+    let cwd = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).ok()?;
+    Some(core::str::from_utf8(cwd).ok()?.to_string())
+}
+
+/// Opens the place of the backups, and waits for another installer's end.
+pub fn take_turn(start: &Start<'_>) -> Result<(Store, Backups), Fail> {
+    stdio::private_umask();
+    let store = make(start.env)?;
+    guard::tick_only(TURN_MS).ok_or_else(no_timer)?;
+    let backups = Backups::open(&store.root).map_err(|e| match e {
+        Errno::INTR => Fail::new(Exit::Busy, "another installation is at work"),
+        e => Fail::cannot(Exit::Io, "open", "the backups in the state directory", errno(e)),
+    })?;
+    Ok((store, backups))
+}
+
+fn problem(trouble: &Trouble, snippet: impl FnOnce() -> Option<String>) -> Problem {
+    let (exit, why, helps) = match trouble {
+        Trouble::Io(e) => (Exit::Io, errno(*e), false),
+        Trouble::ReadOnly => (Exit::Io, "it is read-only".to_string(), true),
+        Trouble::NotAFile => (Exit::Refused, "it is not a regular file".to_string(), false),
+        Trouble::Linked => {
+            (Exit::Refused, "it has other names, which would keep the old text".into(), true)
+        }
+        Trouble::NotOurs => (Exit::Refused, "it belongs to somebody else".to_string(), true),
+        Trouble::TooLarge => (Exit::Data, "it is larger than 16 MiB".to_string(), false),
+        Trouble::NotText => (Exit::Data, "it is not UTF-8".to_string(), false),
+        Trouble::Changed => (Exit::Busy, "another program keeps changing it".to_string(), false),
+    };
+    Problem { exit, why, snippet: if helps { snippet() } else { None } }
+}
+
+fn refused(refusal: &Refusal) -> Problem {
+    let exit = match refusal {
+        Refusal::Fault(_) | Refusal::Shape(_) => Exit::Data,
+        Refusal::NotOurs => Exit::Refused,
+    };
+    Problem { exit, why: refusal.to_string(), snippet: None }
+}
+
+impl Installer<'_> {
+    /// The file with everything that is wanted in it.
+    fn wanted(&self, recipe: &Recipe, site: &Site, old: Option<&str>) -> Result<String, Refusal> {
+        match site.whole {
+            None => plan::put(recipe, site.event, old, &self.hook),
+            Some(text) => match old {
+                Some(old) if !is_whole(old, text) => Err(Refusal::NotOurs),
+                _ => Ok(text.to_string()),
+            },
+        }
+    }
+
+    /// Whether anything of ours is in a text.
+    fn has_ours(&self, recipe: &Recipe, site: &Site, old: &str) -> Result<bool, Refusal> {
+        Ok(match site.whole {
+            Some(text) => is_whole(old, text),
+            None => plan::take(recipe, site.event, old)?.hook.is_some(),
+        })
+    }
+
+    /// Puts the hooks into one file; with `dry` only says what would change.
+    pub fn put(&self, recipe: &Recipe, site: &Site, dry: bool) -> Result<Changed, Problem> {
+        let snippet = || self.wanted(recipe, site, None).ok();
+        let trouble = |t: Trouble| problem(&t, snippet);
+        for _ in 0..TRIES {
+            let mut place = Place::find(&site.path).map_err(trouble)?;
+            let was = place.read().map_err(trouble)?;
+            let old = was.text.as_deref();
+            let new = self.wanted(recipe, site, old).map_err(|r| refused(&r))?;
+            if old == Some(&*new) {
+                return Ok(Changed::nothing());
+            }
+            place.check(&was).map_err(trouble)?;
+            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
+            if dry {
+                changed.diff = difference(&place, old, Some(&new));
+                return Ok(changed);
+            }
+            let had = old.is_some_and(|old| self.has_ours(recipe, site, old).unwrap_or(false));
+            if let Some(backups) = self.backups.as_ref().filter(|_| !had) {
+                let before = match old {
+                    Some(text) => Before::Text(text.to_string()),
+                    None => Before::Absent,
+                };
+                let name = backups.keep(recipe.agent, &site.path, &before);
+                changed.backup = Some(name.map_err(|e| Problem {
+                    exit: Exit::Io,
+                    why: format!("its backup cannot be written: {}", errno(e)),
+                    snippet: None,
+                })?);
+            }
+            match place.write(&was, &new, site.mode) {
+                Ok(()) => return Ok(changed),
+                Err(Trouble::Changed) => {}
+                Err(t) => return Err(trouble(t)),
+            }
+        }
+        Err(trouble(Trouble::Changed))
+    }
+
+    /// Takes the hooks out of one file.
+    pub fn take(&self, recipe: &Recipe, site: &Site, dry: bool) -> Result<Changed, Problem> {
+        let trouble = |t: Trouble| problem(&t, || None);
+        for _ in 0..TRIES {
+            let mut place = Place::find(&site.path).map_err(trouble)?;
+            let was = place.read().map_err(trouble)?;
+            let Some(old) = was.text.as_deref() else { return Ok(Changed::nothing()) };
+            let new = match self.left(recipe, site, old) {
+                Ok(Some(new)) => new,
+                Ok(None) => return Ok(Changed::nothing()),
+                Err(Refusal::NotOurs) => return Ok(Changed::nothing()),
+                Err(refusal) => return Err(refused(&refusal)),
+            };
+            place.check(&was).map_err(trouble)?;
+            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
+            if dry {
+                changed.diff = difference(&place, Some(old), new.as_deref());
+                return Ok(changed);
+            }
+            let done = match &new {
+                Some(new) => place.write(&was, new, site.mode),
+                None => place.remove(&was),
+            };
+            match done {
+                Ok(()) => {
+                    if let Some(backups) = &self.backups {
+                        // A backup that stays does no harm.
+                        let _ = backups.forget(recipe.agent, &site.path);
+                    }
+                    return Ok(changed);
+                }
+                Err(Trouble::Changed) => {}
+                Err(t) => return Err(trouble(t)),
+            }
+        }
+        Err(trouble(Trouble::Changed))
+    }
+
+    /// What a file is without anything of ours: `None` where nothing of ours is
+    /// in it, `Some(None)` where there should be no file.
+    fn left(
+        &self,
+        recipe: &Recipe,
+        site: &Site,
+        old: &str,
+    ) -> Result<Option<Option<String>>, Refusal> {
+        let before = self.backups.as_ref().and_then(|b| b.find(recipe.agent, &site.path));
+        if let Some(text) = site.whole {
+            return Ok(is_whole(old, text).then_some(None));
+        }
+        let taken = plan::take(recipe, site.event, old)?;
+        let Some(hook) = &taken.hook else { return Ok(None) };
+        // Where nothing else happened to it since, it is what it was.
+        if let Some(Before::Text(text)) = &before
+            && plan::put(recipe, site.event, Some(text), hook).is_ok_and(|put| put == old)
+        {
+            return Ok(Some(Some(text.clone())));
+        }
+        let own_file = site.path.rsplit('/').next().is_some_and(|name| name.starts_with("tongs."));
+        let made = matches!(before, Some(Before::Absent)) || (before.is_none() && own_file);
+        let is_plugin = taken.text.is_empty();
+        Ok(Some(if taken.bare && (made || is_plugin) { None } else { Some(taken.text) }))
+    }
+
+    /// Looks at one file.
+    pub fn look(&self, recipe: &Recipe, site: &Site) -> Result<Look, Problem> {
+        let trouble = |t: Trouble| problem(&t, || None);
+        let was = Place::find(&site.path).and_then(|place| place.read()).map_err(trouble)?;
+        let old = was.text.as_deref();
+        match site.whole {
+            None => plan::look(recipe, site.event, old, &self.hook).map_err(|r| refused(&r)),
+            Some(text) => match old {
+                Some(old) if is_whole(old, text) => Ok(Look { ours: 1, ..Look::default() }),
+                Some(_) => Err(refused(&Refusal::NotOurs)),
+                None => Ok(Look { missing: vec![""], ..Look::default() }),
+            },
+        }
+    }
+
+    /// The file with a setting that turns this harness's hooks off, where one does.
+    pub fn switched_off(&self, recipe: &Recipe, site: &Site) -> Option<String> {
+        let home = self.machine.home_of(&recipe.home);
+        recipe.switches.iter().find_map(|switch| {
+            let path = match switch {
+                Switch::Here(..) | Switch::Names(..) => site.path.clone(),
+                Switch::There(file, ..) | Switch::Toml(file, ..) => format!("{home}/{file}"),
+                Switch::System(path, ..) => (*path).to_string(),
+            };
+            let off = text_at(&path).is_some_and(|text| plan::is_off(switch, &text));
+            off.then_some(path)
+        })
+    }
+
+    /// The trust that Codex's hooks need as they stand now, and the file that
+    /// says whether they have it.
+    pub fn codex_trust(&self, recipe: &Recipe, site: &Site) -> Option<(Vec<Trust>, String)> {
+        if recipe.row != "codex" {
+            return None;
+        }
+        let place = Place::find(&site.path).ok()?;
+        let text = place.read().ok()?.text?;
+        let positions = plan::positions(recipe, &text).ok()?;
+        let mut wanted = codex::wanted(&site.path, &positions);
+        if place.target != site.path {
+            wanted.extend(codex::wanted(&place.target, &positions));
+        }
+        Some((wanted, format!("{}/config.toml", self.machine.home_of(&recipe.home))))
+    }
+
+    /// How the hooks of one file stand, in a word and with the reason.
+    pub fn standing(&self, recipe: &Recipe, site: &Site, look: &Look) -> (&'static str, String) {
+        if look.ours == 0 {
+            return ("missing", String::new());
+        }
+        if let Some(path) = look.moved.first() {
+            let why =
+                if is_program(path) { "another path than this one" } else { "no program there" };
+            return ("moved", format!("{path}: {why}"));
+        }
+        if !look.missing.is_empty() {
+            return ("partial", format!("no hook for {}", look.missing.join(", ")));
+        }
+        if look.wrong > 0 {
+            return ("changed", "an entry is not as it was installed".to_string());
+        }
+        if let Some(path) = self.switched_off(recipe, site) {
+            return ("disabled", format!("a setting in {path} turns hooks off"));
+        }
+        if let Some((wanted, config)) = self.codex_trust(recipe, site) {
+            let text = text_at(&config);
+            match codex::state(text.as_deref(), &wanted[..wanted.len().min(recipe.events.len())]) {
+                Ok(codex::State { untrusted: 1.., .. }) => {
+                    return ("untrusted", recipe.then.to_string());
+                }
+                Ok(codex::State { disabled: 1.., .. }) => {
+                    return ("disabled", format!("{config} turns some off"));
+                }
+                Ok(_) => {}
+                Err(why) => return ("untrusted", format!("{config}: {why}")),
+            }
+        }
+        ("installed", String::new())
+    }
+
+    /// Writes the trust of Codex's hooks.
+    pub fn trust(&self, wanted: &[Trust], config: &str, dry: bool) -> Result<Changed, Problem> {
+        self.edit(config, dry, |old| codex::trust(old, wanted))
+    }
+
+    /// Takes the trust of Codex's hooks back.
+    pub fn distrust(&self, gone: &[Trust], config: &str, dry: bool) -> Result<Changed, Problem> {
+        self.edit(config, dry, |old| match old {
+            Some(old) => codex::distrust(old, gone),
+            None => Ok(String::new()),
+        })
+    }
+
+    /// Removes the directories of a plugin of ours, where nothing is in them.
+    pub fn remove_own_directories(&self, recipe: &Recipe) {
+        let home = self.machine.home_of(&recipe.home);
+        for dir in [format!("{home}/hooks"), home] {
+            // One with something in it stays.
+            let _ = std::ffi::CString::new(dir).map(|dir| Dir::cwd().remove_dir(&dir));
+        }
+    }
+
+    fn edit(
+        &self,
+        path: &str,
+        dry: bool,
+        change: impl Fn(Option<&str>) -> Result<String, Refusal>,
+    ) -> Result<Changed, Problem> {
+        let trouble = |t: Trouble| problem(&t, || None);
+        for _ in 0..TRIES {
+            let mut place = Place::find(path).map_err(trouble)?;
+            let was: Was = place.read().map_err(trouble)?;
+            let old = was.text.as_deref();
+            let new = change(old).map_err(|r| refused(&r))?;
+            if old.unwrap_or("") == new {
+                return Ok(Changed::nothing());
+            }
+            place.check(&was).map_err(trouble)?;
+            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
+            if dry {
+                changed.diff = difference(&place, old, Some(&new));
+                return Ok(changed);
+            }
+            match place.write(&was, &new, 0o600) {
+                Ok(()) => return Ok(changed),
+                Err(Trouble::Changed) => {}
+                Err(t) => return Err(trouble(t)),
+            }
+        }
+        Err(trouble(Trouble::Changed))
+    }
+}
+
+/// The text of a file, where it can be read.
+pub fn text_at(path: &str) -> Option<String> {
+    Place::find(path).and_then(|place| place.read()).ok()?.text
+}
+
+/// Whether a text is one that this or another version wrote: the same but for
+/// the line with the version.
+fn is_whole(text: &str, ours: &str) -> bool {
+    let plain = |line: &&str| !line.contains("\"version\"");
+    text.lines().filter(plain).eq(ours.lines().filter(plain))
+}
+
+fn difference(place: &Place, old: Option<&str>, new: Option<&str>) -> String {
+    let name = |text: Option<&str>| match text {
+        Some(_) => place.target.clone(),
+        None => "/dev/null".to_string(),
+    };
+    diff::unified(old.unwrap_or(""), new.unwrap_or(""), &name(old), &name(new))
+}

@@ -1,0 +1,799 @@
+//! Hooks in the settings of harnesses: put in, looked at, taken out, and what
+//! they do when they run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tongs::harness;
+use tongs::install::command::Command as Managed;
+use tongs::install::recipe::{Files, Nest, RECIPES, Recipe, Shape};
+use tongs::install::text::json::Dialect;
+
+use crate::status::assert_schema;
+use crate::world::{Ran, World, claude, eventually, finish, has_tool};
+
+/// Every file below a directory with its bytes, links as what they lead to.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut todo = vec![dir.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                todo.push(path);
+            } else {
+                files.insert(path.clone(), fs::read(&path).unwrap_or_default());
+            }
+        }
+    }
+    files
+}
+
+/// The home without what tongs keeps of its own.
+fn settings(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
+    let state = world.state();
+    tree(&world.path("home")).into_iter().filter(|(path, _)| !path.starts_with(&state)).collect()
+}
+
+/// Where a recipe's settings are in a bare environment; for a directory of
+/// files, one of them.
+fn file_of(world: &World, recipe: &Recipe) -> PathBuf {
+    let config = if recipe.home.xdg { "home/.config" } else { "home" };
+    let home = world.path(config).join(recipe.home.below);
+    match recipe.files {
+        Files::One(name) => home.join(name),
+        Files::Prefer(_, name) => home.join(name),
+        Files::Each(dir, end) => home.join(dir).join(format!("mine{end}")),
+        Files::PerEvent(dir) => home.join(dir).join(recipe.events[0]),
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Settings of a user for a recipe, in many ways of writing.
+fn users(recipe: &Recipe) -> Vec<String> {
+    let mut texts = match &recipe.shape {
+        Shape::Plugin(_) => return Vec::new(),
+        Shape::Toml => vec![
+            String::new(),
+            "# mine\nmodel = \"k2\"\n\n[loop]\nsteps = 3 # few\n".to_string(),
+            "model = 'k2'\n\n[[hooks]]\nevent = \"Stop\"\ncommand = \"say done\"\n\n# the end\n".into(),
+            "[[hooks]]\nevent = 'Stop'\ncommand = 'say tongs-hook'\nmatcher = 'x'\n\n[z]\na = [\n  1, # one\n]"
+                .into(),
+        ],
+        Shape::Yaml => vec![
+            String::new(),
+            "# mine\nmodel: x\nmcp_servers:\n  a:\n    command: b\n".to_string(),
+            "hooks:\n  pre_tool_call:\n    - matcher: terminal\n      command: ~/say.sh # loud\nother: 1\n"
+                .into(),
+            "model: x\nhooks: {}\nz: [1, 2]\n".into(),
+            "a: |\n  hooks:\n    - not these\nb: 'it''s'\n".into(),
+        ],
+        Shape::Json(json) => {
+            let event = recipe.events[recipe.events.len() - 1];
+            let entry = r#"{"type": "command", "command": "say tongs-hook"}"#;
+            let item = if json.has_groups(event) {
+                format!(r#"{{"matcher": "x", "hooks": [{entry}]}}"#)
+            } else {
+                entry.to_string()
+            };
+            let list = format!("[{item}]");
+            let hooks = match json.nest {
+                Nest::All => list,
+                _ => format!(r#"{{"{event}": {list}, "Mine": [{item}, 7]}}"#),
+            };
+            let below = json.below[0];
+            let mut texts = vec![
+                "{}".to_string(),
+                "{}\n".to_string(),
+                "{\n}\n".to_string(),
+                "{\n\t\"b\": 1,\n\t\"a\": [1,2,  3]\n}".to_string(),
+                format!("{{\"a\": 1, \"{below}\": {hooks}, \"z\": null}}\n"),
+                format!("{{\n    \"{below}\" :  {hooks} ,\n    \"z\": \"\\u00e9\"\n}}\n"),
+            ];
+            if json.dialect != Dialect::Strict {
+                texts.push(format!(
+                    "// top\n{{\n  /* a */ \"a\": 1, // one\n  \"{below}\": {hooks}, // mine\n  // last\n}}\n// end\n"
+                ));
+                texts.push("{ // nothing yet\n}\n".to_string());
+            }
+            if json.dialect == Dialect::Five {
+                texts.push("{ a: 'b', $c: 0x1F, d: +1, }\n".to_string());
+            }
+            texts
+        }
+    };
+    // One harness of each kind of file gets all of them.
+    if !["claude", "codex", "devin", "kiro-v3", "antigravity", "kimi-code", "hermes"]
+        .contains(&recipe.agent)
+    {
+        return texts.split_off(texts.len().saturating_sub(3));
+    }
+    let dos: Vec<String> = texts.iter().map(|text| text.replace('\n', "\r\n")).collect();
+    texts.extend(dos);
+    let marked: Vec<String> =
+        texts.iter().filter(|t| !t.is_empty()).map(|t| format!("\u{feff}{t}")).collect();
+    texts.extend(marked);
+    texts
+}
+
+#[track_caller]
+fn fine(ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn every_harness_installs_twice_the_same_and_uninstalls_to_what_was() {
+    for recipe in RECIPES {
+        // With nothing there; a directory of files needs one.
+        let world = World::new();
+        if matches!(recipe.files, Files::Each(..)) {
+            let ran = world.agents(&["install", "--agent", recipe.agent]);
+            fine(&ran);
+            assert!(ran.out.contains("skipped"), "{ran:?}");
+            assert_eq!(settings(&world).len(), 0);
+        } else {
+            let ran = world.agents(&["install", "--agent", recipe.agent]);
+            fine(&ran);
+            let once = settings(&world);
+            assert!(!once.is_empty(), "{}", recipe.agent);
+            let ran = world.agents(&["install", "--agent", recipe.agent]);
+            fine(&ran);
+            assert!(!ran.out.contains("installed "), "{ran:?}");
+            assert_eq!(settings(&world), once, "{}", recipe.agent);
+            fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+            assert_eq!(settings(&world).len(), 0, "{}", recipe.agent);
+        }
+        // With settings of the user's own.
+        for (n, text) in users(recipe).into_iter().enumerate() {
+            let what = format!("{} {n} {text:?}", recipe.agent);
+            let world = World::new();
+            let file = file_of(&world, recipe);
+            write(&file, &text);
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            let before = settings(&world);
+            let ran = world.agents(&["install", "--agent", recipe.agent]);
+            assert_eq!(ran.code, Some(0), "{what}: {ran:?}");
+            let once = settings(&world);
+            assert_ne!(once, before, "{what}");
+            assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600, "{what}");
+            let inode = fs::metadata(&file).unwrap().ino();
+            fine(&world.agents(&["install", "--agent", recipe.agent]));
+            assert_eq!(settings(&world), once, "{what}");
+            assert_eq!(fs::metadata(&file).unwrap().ino(), inode, "{what}");
+            let ran = world.agents(&["install", "--check", "--agent", recipe.agent]);
+            let trusted = recipe.row != "codex";
+            assert_eq!(ran.code, Some(i32::from(!trusted)), "{what}: {ran:?}");
+            // The backup is what was, and not beside the file.
+            let backups: Vec<_> = tree(&world.state().join("backups"))
+                .into_iter()
+                .filter(|(path, _)| !path.ends_with(".lock"))
+                .collect();
+            assert!(backups.iter().any(|(_, bytes)| *bytes == text.as_bytes()), "{what}");
+            fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+            assert_eq!(settings(&world), before, "{what}");
+            assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600, "{what}");
+        }
+    }
+}
+
+/// Without the backup everything of the user's is kept, and what is parsed is
+/// the same.
+#[test]
+fn uninstall_keeps_what_the_user_wrote_since() {
+    for recipe in RECIPES.iter().filter(|r| matches!(&r.shape, Shape::Json(_))) {
+        for text in users(recipe) {
+            let world = World::new();
+            let file = file_of(&world, recipe);
+            write(&file, &text);
+            fine(&world.agents(&["install", "--agent", recipe.agent]));
+            fs::remove_dir_all(world.state().join("backups")).unwrap();
+            fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+            let Ok(left) = fs::read_to_string(&file) else {
+                assert!(
+                    text.trim_matches(['\u{feff}', '{', '}', '\r', '\n']).len() < 20,
+                    "{text:?}"
+                );
+                continue;
+            };
+            let Shape::Json(json) = &recipe.shape else { unreachable!() };
+            let parse = |text: &str| tongs::install::text::json::parse(text, json.dialect).unwrap();
+            let (was, is) = (parse(&text), parse(&left));
+            for member in was.members() {
+                let now = is.get(&member.key).unwrap_or_else(|| panic!("{text:?} -> {left:?}"));
+                assert_eq!(&left[now.span.clone()], &text[member.value.span.clone()], "{text:?}");
+            }
+            for comment in
+                ["// top", "/* a */", "// one", "// mine", "// last", "// end", "// nothing yet"]
+            {
+                assert_eq!(text.contains(comment), left.contains(comment), "{text:?} -> {left:?}");
+            }
+        }
+    }
+}
+
+/// The commands of ours in a text, whatever its kind.
+fn commands(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let unescaped = text.replace("\\\"", "\"").replace("\\\\", "\\");
+    for start in ["[ ! -x '", "if [ -x '", "sh -c '"] {
+        for (at, _) in unescaped.match_indices(start) {
+            let rest = &unescaped[at..];
+            let end = rest.find(['"', '\n']).unwrap_or(rest.len());
+            let command = rest[..end].trim_end_matches('\r');
+            if Managed::read(command).is_some() {
+                found.push(command.to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_registered_command_works_and_is_harmless_without_the_program() {
+    for recipe in RECIPES {
+        if matches!(recipe.shape, Shape::Plugin(_)) {
+            continue;
+        }
+        let world = World::new();
+        let file = file_of(&world, recipe);
+        if matches!(recipe.files, Files::Each(..)) {
+            write(&file, "{}");
+        }
+        fine(&world.agents(&["install", "--agent", recipe.agent]));
+        let text = fs::read_to_string(&file).unwrap();
+        let commands = commands(&text);
+        assert_eq!(commands.len(), recipe.events.len(), "{}: {text}", recipe.agent);
+        let reply = harness::find(recipe.row).unwrap().reply;
+        let run = |command: &str| {
+            let mut shell = Command::new("sh");
+            world.bare(&mut shell);
+            shell.args(["-c", command]);
+            finish(shell, br#"{"session_id":"s","cwd":"/tmp"}"#)
+        };
+        for command in &commands {
+            let ran = run(command);
+            assert_eq!((ran.code, ran.out.trim(), &*ran.err), (Some(0), reply, ""), "{command}");
+        }
+        fs::remove_file(world.path("bin/tongs-hook")).unwrap();
+        for command in &commands {
+            let ran = run(command);
+            assert_eq!((ran.code, ran.out.trim(), &*ran.err), (Some(0), reply, ""), "{command}");
+        }
+    }
+}
+
+#[test]
+fn links_stay_and_what_they_lead_to_is_changed() {
+    let install = |world: &World| world.agents(&["install", "--agent", "claude"]);
+    for way in ["relative", "absolute", "chained", "directory", "dangling"] {
+        let world = World::new();
+        let dots = world.path("home/dots");
+        let (link, target) = (world.path("home/.claude/settings.json"), dots.join("claude.json"));
+        fs::create_dir_all(&dots).unwrap();
+        if way == "directory" {
+            symlink("dots", world.path("home/.claude")).unwrap();
+            fs::write(dots.join("settings.json"), "{\"a\": 1}\n").unwrap();
+        } else {
+            fs::create_dir_all(world.path("home/.claude")).unwrap();
+            match way {
+                "relative" => symlink("../dots/claude.json", &link).unwrap(),
+                "absolute" => symlink(&target, &link).unwrap(),
+                "dangling" => symlink("../dots/claude.json", &link).unwrap(),
+                _ => {
+                    symlink("../middle", &link).unwrap();
+                    symlink("dots/claude.json", world.path("home/middle")).unwrap();
+                }
+            }
+            if way != "dangling" {
+                fs::write(&target, "{\"a\": 1}\n").unwrap();
+            }
+        }
+        let target = if way == "directory" { dots.join("settings.json") } else { target };
+        let before = fs::read(&target).ok();
+        fine(&install(&world));
+        assert!(way == "directory" || link.is_symlink(), "{way}");
+        assert!(!target.is_symlink(), "{way}");
+        assert!(fs::read_to_string(&target).unwrap().contains("tongs-hook"), "{way}");
+        fine(&world.agents(&["uninstall", "--agent", "claude"]));
+        assert_eq!(fs::read(&target).ok(), before, "{way}");
+        assert!(way == "directory" || link.is_symlink(), "{way}");
+    }
+    let world = World::new();
+    fs::create_dir_all(world.path("home/.claude")).unwrap();
+    symlink("settings.json", world.path("home/.claude/settings.json")).unwrap();
+    let ran = install(&world);
+    assert_eq!(ran.code, Some(74), "{ran:?}");
+}
+
+#[test]
+fn a_file_that_does_not_parse_stays_and_the_place_is_named() {
+    let broken: &[(&str, &str, &str)] = &[
+        ("claude", "{\"a\": 1,, }", "line 1, column 9"),
+        ("claude", "{\n  \"hooks\": {\n", "line 3, column 1"),
+        ("claude", "{\"a\": 1} x", "line 1, column 10"),
+        ("claude", "{\"a\": 1, \"a\": 2}", "line 1, column 10"),
+        ("codex", "{\"hooks\": {}, // no\n}", "line 1, column 15"),
+        ("codex", "{\"hooks\": {},}", "line 1, column 14"),
+        ("claude", "[1]", "top level is not an object"),
+        ("claude", "{\"hooks\": []}", "'hooks' is not an object"),
+        ("claude", "{\"hooks\": {\"Stop\": {}}}", "'hooks.Stop' is not a list"),
+        ("kiro-v3", "{\"hooks\": {}}", "'hooks' is not a list"),
+        ("kimi-code", "a = \n", "line 1, column"),
+        ("kimi-code", "a = 1\na = 2\n", "line 2, column 1"),
+        ("kimi-code", "hooks = [{event = \"Stop\", command = \"x\"}]\n", "[[hooks]]"),
+        ("hermes", "hooks:\n\t- a\n", "line 2, column 1"),
+        ("hermes", "hooks: [a]\n", "hooks"),
+    ];
+    for (agent, text, place) in broken {
+        let recipe = RECIPES.iter().find(|r| r.agent == *agent).unwrap();
+        let world = World::new();
+        let file = file_of(&world, recipe);
+        write(&file, text);
+        let inode = fs::metadata(&file).unwrap().ino();
+        for command in ["install", "uninstall"] {
+            let ran = world.agents(&[command, "--agent", agent]);
+            assert_eq!(ran.code, Some(65), "{text:?}: {ran:?}");
+            assert!(ran.out.contains(place), "{text:?}: {ran:?}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), *text);
+            assert_eq!(fs::metadata(&file).unwrap().ino(), inode);
+        }
+        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn files_that_are_no_settings_are_left_alone() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "\u{feff}");
+    fs::write(&file, b"{\"a\": \"\xff\"}").unwrap();
+    assert_eq!(world.agents(&["install", "--agent", "claude"]).code, Some(65));
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert_eq!(world.agents(&["install", "--agent", "claude"]).code, Some(77));
+    fs::remove_dir(&file).unwrap();
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert_eq!(world.agents(&["install", "--agent", "claude"]).code, Some(77));
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "{}").unwrap();
+    fs::hard_link(&file, world.path("home/other")).unwrap();
+    let ran = world.agents(&["install", "--agent", "claude"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+    // A plugin's name that somebody else has.
+    let plugin = world.path("home/.config/opencode/plugins/tongs.js");
+    write(&plugin, "export const mine = 1\n");
+    let ran = world.agents(&["install", "--agent", "opencode"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    fine(&world.agents(&["uninstall", "--agent", "opencode"]));
+    assert_eq!(fs::read_to_string(&plugin).unwrap(), "export const mine = 1\n");
+}
+
+#[test]
+fn read_only_settings_get_a_snippet_to_paste() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{\"a\": 1}\n");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    let ran = world.agents(&["install", "--agent", "claude"]);
+    assert_eq!(ran.code, Some(74), "{ran:?}");
+    assert!(ran.out.contains("settings.json: it is read-only"), "{ran:?}");
+    let snippet = &ran.out[ran.out.find("\n{").unwrap()..];
+    let snippet: Value = serde_json::from_str(snippet).unwrap();
+    assert_eq!(snippet["hooks"].as_object().unwrap().len(), 18);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"a\": 1}\n");
+    let json = world.agents(&["install", "--agent", "claude", "--json"]);
+    assert_eq!(json.code, Some(74));
+    assert_schema(&world, "install", &json.json());
+    assert!(json.json()["files"][0]["snippet"].as_str().unwrap().contains("tongs-hook"));
+}
+
+#[test]
+fn what_only_looks_like_ours_is_not_touched() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    let hook = world.path("bin/tongs-hook");
+    let hook = hook.to_str().unwrap();
+    let ours = format!("[ ! -x '{hook}' ] || exec '{hook}' claude Stop");
+    let alike = [
+        format!("{hook} claude Stop"),
+        format!("'{hook}' claude Stop"),
+        "tongs-hook claude Stop".to_string(),
+        "/opt/my-tongs-hook claude Stop".to_string(),
+        "[ ! -x '/opt/my-tongs-hook' ] || exec '/opt/my-tongs-hook' claude Stop".to_string(),
+        format!("{ours} # mine"),
+        format!("echo; {ours}"),
+        "echo tongs-hook".to_string(),
+    ];
+    let entries: Vec<Value> = alike
+        .iter()
+        .map(|command| serde_json::json!({"hooks": [{"type": "command", "command": command}]}))
+        .collect();
+    let text = serde_json::json!({"hooks": {"Stop": entries}}).to_string();
+    write(&file, &text);
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let installed = fs::read_to_string(&file).unwrap();
+    for command in &alike {
+        assert!(installed.contains(&serde_json::to_string(command).unwrap()), "{command}");
+    }
+    fs::remove_dir_all(world.state().join("backups")).unwrap();
+    fine(&world.agents(&["uninstall", "--all"]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_moved_program_is_set_right_where_it_stands() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    fs::create_dir(world.path("old")).unwrap();
+    symlink(world.path("bin/tongs-hook"), world.path("old/tongs-hook")).unwrap();
+    let old = world.path("old/tongs-hook");
+    fine(&world.agents(&["install", "--agent", "claude", "--hook-path", old.to_str().unwrap()]));
+    let first = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&old).unwrap();
+    let check = world.agents(&["install", "--check"]);
+    assert_eq!(check.code, Some(1));
+    assert!(check.out.contains("moved") && check.out.contains("no program there"), "{check:?}");
+    let doctor = world.agents(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.out.contains("fix: tongs-agents install --agent claude"), "{doctor:?}");
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let new = world.path("bin/tongs-hook");
+    let want = first.replace(old.to_str().unwrap(), new.to_str().unwrap());
+    assert_eq!(fs::read_to_string(&file).unwrap(), want);
+    fine(&world.agents(&["install", "--check"]));
+}
+
+/// The same of every harness, with a user's own settings around the hooks.
+#[test]
+fn a_moved_program_is_set_right_in_files_of_every_kind() {
+    for recipe in RECIPES {
+        let user = users(recipe).into_iter().nth(2).unwrap_or_default();
+        for user in [String::new(), user] {
+            let world = World::new();
+            let file = file_of(&world, recipe);
+            if matches!(recipe.files, Files::Each(..)) || !user.is_empty() {
+                write(&file, if user.is_empty() { "{}" } else { &user });
+            }
+            let old = world.path("bin/old/tongs-hook");
+            fs::create_dir(world.path("bin/old")).unwrap();
+            symlink(world.path("bin/tongs-hook"), &old).unwrap();
+            let old = old.to_str().unwrap();
+            fine(&world.agents(&["install", "--agent", recipe.agent, "--hook-path", old]));
+            let first = fs::read_to_string(&file).unwrap();
+            let check = world.agents(&["install", "--check", "--agent", recipe.agent]);
+            assert!(check.out.contains("moved"), "{}: {check:?}", recipe.agent);
+            fine(&world.agents(&["install", "--agent", recipe.agent]));
+            let new = world.path("bin/tongs-hook");
+            let want = first.replace(old, new.to_str().unwrap());
+            assert_eq!(fs::read_to_string(&file).unwrap(), want, "{}", recipe.agent);
+        }
+    }
+}
+
+#[test]
+fn entries_too_many_go_and_changed_ones_are_set_right() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let right = fs::read_to_string(&file).unwrap();
+    let mut value: Value = serde_json::from_str(&right).unwrap();
+    let stop = value["hooks"]["Stop"][0].clone();
+    value["hooks"]["Stop"].as_array_mut().unwrap().push(stop.clone());
+    let mut narrow = stop.clone();
+    narrow["matcher"] = "Bash".into();
+    value["hooks"]["PreToolUse"] = serde_json::json!([narrow]);
+    value["hooks"]["WorktreeCreate"] = serde_json::json!([stop]);
+    value["hooks"]["SessionEnd"][0]["hooks"][0]["timeout"] = 600.into();
+    fs::write(&file, value.to_string()).unwrap();
+    assert_eq!(world.agents(&["install", "--check"]).code, Some(1));
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let healed: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(healed, serde_json::from_str::<Value>(&right).unwrap());
+    fine(&world.agents(&["install", "--check"]));
+}
+
+#[test]
+fn installers_at_the_same_time_take_turns() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{\"a\": 1}\n");
+    let children: Vec<_> = (0..8)
+        .map(|_| {
+            let mut command = world.command("tongs-agents");
+            command.args(["install", "--agent", "claude", "--agent", "gemini"]);
+            command.stdout(std::process::Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(commands(&text).len(), 18);
+    fine(&world.agents(&["uninstall", "--all"]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"a\": 1}\n");
+}
+
+/// Another program writes the file between the rename and the look at it.
+#[test]
+fn a_harness_that_writes_its_settings_meanwhile_loses_nothing() {
+    let test = "a_harness_that_writes_its_settings_meanwhile";
+    if !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{\"a\": 1}\n");
+    let mut strace = Command::new("strace");
+    world.bare(&mut strace);
+    let child = strace
+        .args(["-qq", "-o", "/dev/null", "-e", "trace=fsync"])
+        .args(["-e", "inject=fsync:delay_enter=400000:when=3"])
+        .arg(world.path("bin/tongs-agents"))
+        .args(["install", "--agent", "claude"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The new file stands, and the program waits before it looks again.
+    eventually("the new file", || {
+        fs::read_to_string(&file).ok().filter(|text| text.contains("tongs-hook"))
+    });
+    fs::write(world.path("home/.claude/new"), "{\"a\": 1, \"b\": 2}\n").unwrap();
+    fs::rename(world.path("home/.claude/new"), &file).unwrap();
+    let mut child = child;
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"b\": 2"), "{text}");
+    assert_eq!(commands(&text).len(), 18, "{text}");
+}
+
+#[test]
+fn the_variables_that_move_a_harness_are_honoured() {
+    let moves = [
+        ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+        ("copilot", "COPILOT_HOME", "hooks/tongs.json"),
+        ("cursor", "CURSOR_CONFIG_DIR", "hooks.json"),
+        ("opencode", "OPENCODE_CONFIG_DIR", "plugins/tongs.js"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/plugins/tongs.js"),
+        ("pi", "PI_CODING_AGENT_DIR", "extensions/tongs.ts"),
+        ("qwen", "QWEN_HOME", "settings.json"),
+        ("kimi-code", "KIMI_CODE_HOME", "config.toml"),
+        ("grok", "GROK_HOME", "hooks/tongs.json"),
+        ("antigravity", "ANTIGRAVITY_CLI_CONFIG_DIR", "hooks.json"),
+        ("hermes", "HERMES_HOME", "config.yaml"),
+        ("devin", "XDG_CONFIG_HOME", "devin/config.json"),
+        ("crush", "XDG_CONFIG_HOME", "crush/crush.json"),
+        ("amp", "XDG_CONFIG_HOME", "amp/plugins/tongs.ts"),
+    ];
+    for (agent, var, file) in moves {
+        let world = World::new();
+        let run = |args: &[&str]| {
+            let mut command = world.command("tongs-agents");
+            command.env(var, world.path("else")).args(args);
+            finish(command, b"")
+        };
+        fine(&run(&["install", "--agent", agent]));
+        assert!(world.path("else").join(file).exists(), "{agent} {var}");
+        assert_eq!(settings(&world).len(), 0, "{agent} {var}");
+        // A home that is named counts alone.
+        let home = world.path("other");
+        fine(&run(&["install", "--agent", agent, "--home", home.to_str().unwrap()]));
+        assert!(!tree(&home).is_empty());
+        fine(&run(&["uninstall", "--agent", agent]));
+        assert!(!world.path("else").join(file).exists(), "{agent} {var}");
+    }
+}
+
+#[test]
+fn a_dry_run_prints_the_change_and_makes_none() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{\n  \"a\": 1 // one\n}\n");
+    let ran = world.agents(&["install", "--dry-run", "--agent", "claude"]);
+    fine(&ran);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"a\": 1 // one\n}\n");
+    assert!(!world.state().exists());
+    if has_tool("patch", "a_dry_run_prints_the_change") {
+        let mut patch = Command::new("patch");
+        patch.args(["-s", "-o", "-"]).arg(&file);
+        let patched = finish(patch, ran.out.as_bytes());
+        assert_eq!(patched.code, Some(0), "{patched:?}");
+        fine(&world.agents(&["install", "--agent", "claude"]));
+        assert_eq!(patched.out, fs::read_to_string(&file).unwrap());
+        let ran = world.agents(&["uninstall", "--dry-run", "--agent", "claude"]);
+        fine(&ran);
+        let mut patch = Command::new("patch");
+        patch.args(["-s", "-o", "-"]).arg(&file);
+        assert_eq!(finish(patch, ran.out.as_bytes()).out, "{\n  \"a\": 1 // one\n}\n");
+    }
+}
+
+#[test]
+fn codex_is_trusted_only_when_that_is_asked_for() {
+    let world = World::new();
+    let config = world.path("home/.codex/config.toml");
+    write(&config, "# mine\nmodel = \"o\"\n");
+    let ran = world.agents(&["install", "--agent", "codex"]);
+    fine(&ran);
+    assert!(ran.err.contains("/hooks"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\nmodel = \"o\"\n");
+    let check = world.agents(&["install", "--check"]);
+    assert!(check.code == Some(1) && check.out.contains("untrusted"), "{check:?}");
+    fine(&world.agents(&["install", "--agent", "codex", "--trust-codex"]));
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.starts_with("# mine\nmodel = \"o\"\n"), "{text}");
+    // The hash is of the hook as sorted compact JSON.
+    let (file, hook) = (world.path("home/.codex/hooks.json"), world.path("bin/tongs-hook"));
+    let hook = hook.display();
+    let described = format!(
+        r#"{{"event_name":"session_start","hooks":[{{"async":false,"command":"[ ! -x '{hook}' ] || exec '{hook}' codex SessionStart","timeout":3,"type":"command"}}]}}"#
+    );
+    let sum = finish(Command::new("sha256sum"), described.as_bytes()).out;
+    let hash = sum.split(' ').next().unwrap();
+    let key = format!("[hooks.state.\"{}:session_start:0:0\"]", file.display());
+    assert!(text.contains(&format!("{key}\ntrusted_hash = \"sha256:{hash}\"\n")), "{text}");
+    fine(&world.agents(&["install", "--check"]));
+    let before = (fs::read(&file).unwrap(), fs::read(&config).unwrap());
+    fine(&world.agents(&["install", "--agent", "codex", "--trust-codex"]));
+    assert_eq!((fs::read(&file).unwrap(), fs::read(&config).unwrap()), before);
+    // What the user turned off stays off.
+    let off = text.replace(&format!("{key}\n"), &format!("{key}\nenabled = false\n"));
+    fs::write(&config, &off).unwrap();
+    fine(&world.agents(&["install", "--agent", "codex", "--trust-codex"]));
+    assert_eq!(fs::read_to_string(&config).unwrap(), off);
+    let check = world.agents(&["install", "--check"]);
+    assert!(check.code == Some(1) && check.out.contains("disabled"), "{check:?}");
+    fs::write(&config, &text).unwrap();
+    fine(&world.agents(&["uninstall", "--agent", "codex"]));
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\nmodel = \"o\"\n");
+    assert!(!file.exists());
+}
+
+#[test]
+fn hooks_that_a_setting_turns_off_are_called_disabled() {
+    let switches = [
+        ("claude", "home/.claude/settings.json", "{\"disableAllHooks\": true}"),
+        ("gemini", "home/.gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"tongs\"]}}"),
+        ("qwen", "home/.qwen/settings.json", "{\"disableAllHooks\": true}"),
+        ("copilot", "home/.copilot/settings.json", "{\"disableAllHooks\": true}"),
+        ("antigravity", "home/.gemini/config/hooks.json", "{\"tongs\": {\"enabled\": false}}"),
+        ("codex", "home/.codex/config.toml", "[features]\nhooks = false\n"),
+    ];
+    for (agent, file, text) in switches {
+        let world = World::new();
+        write(&world.path(file), text);
+        fine(&world.agents(&["install", "--agent", agent]));
+        let check = world.agents(&["install", "--check", "--agent", agent]);
+        assert_eq!(check.code, Some(1), "{check:?}");
+        assert!(check.out.contains("disabled"), "{check:?}");
+    }
+}
+
+#[test]
+fn the_list_has_every_harness_and_the_profiles_that_are_there() {
+    let world = World::new();
+    write(&world.path("home/.claude-work/settings.json"), "{}");
+    fs::create_dir_all(world.path("home/.claude-empty")).unwrap();
+    fs::create_dir_all(world.path("home/.codex")).unwrap();
+    let ran = world.agents(&["install", "--list", "--json"]);
+    fine(&ran);
+    assert_schema(&world, "install-list", &ran.json());
+    let list = ran.json();
+    let agents = list["agents"].as_array().unwrap();
+    for row in harness::ROWS {
+        assert!(agents.iter().any(|a| a["harness"] == row.id), "{}", row.id);
+    }
+    for agent in agents {
+        let reason = agent["reason"].as_str().unwrap();
+        assert_eq!(agent["path"] == "", !reason.is_empty(), "{agent}");
+        assert_eq!(agent["found"], agent["agent"] == "codex", "{agent}");
+    }
+    let claude = agents.iter().find(|a| a["agent"] == "claude").unwrap();
+    let work = world.path("home/.claude-work");
+    assert_eq!(claude["profiles"], serde_json::json!([work.to_str().unwrap()]));
+    let table = world.agents(&["install", "--list"]);
+    assert!(table.out.contains(".claude-work (with CLAUDE_CONFIG_DIR)"), "{table:?}");
+}
+
+#[test]
+fn a_path_that_does_not_stay_is_refused() {
+    let world = World::new();
+    for (dir, cargo) in
+        [("x/Cellar/tongs/0.1/bin", false), ("y/build", true), ("z/target/release", false)]
+    {
+        let dir = world.path(dir);
+        fs::create_dir_all(&dir).unwrap();
+        if cargo {
+            fs::write(dir.parent().unwrap().join("Cargo.toml"), "").unwrap();
+        }
+        for name in ["tongs-agents", "tongs-hook"] {
+            symlink(crate::world::tongs(), dir.join(name)).unwrap();
+        }
+        let run = |more: &[&str]| {
+            let mut command = Command::new(dir.join("tongs-agents"));
+            world.bare(&mut command);
+            command.args(["install", "--agent", "claude"]).args(more);
+            finish(command, b"")
+        };
+        let ran = run(&[]);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(ran.err.contains("--hook-path"), "{ran:?}");
+        fine(&run(&["--hook-path", world.path("bin/tongs-hook").to_str().unwrap()]));
+    }
+    for (path, code) in [("tongs-hook", 64), ("/bin/sh", 64), ("/no/such/tongs-hook", 64)] {
+        let ran = world.agents(&["install", "--agent", "claude", "--hook-path", path]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+    }
+    // By whichever name the program was called.
+    for args in [&["tongs", "agents"][..], &["tongs-agents"]] {
+        let world = World::new();
+        let mut command = Command::new(args[0]);
+        world.bare(&mut command);
+        command.env("PATH", format!("{}:/usr/bin:/bin", world.path("bin").display()));
+        command.args(&args[1..]).args(["install", "--agent", "claude"]);
+        fine(&finish(command, b""));
+        let text = fs::read_to_string(world.path("home/.claude/settings.json")).unwrap();
+        assert!(text.contains(world.path("bin/tongs-hook").to_str().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_usage_errors() {
+    let world = World::new();
+    for args in [
+        &["install"][..],
+        &["install", "--agent", "nobody"],
+        &["install", "--agent", "other"],
+        &["install", "--all", "--agent", "claude"],
+        &["install", "--check", "--dry-run"],
+        &["install", "--agent", "claude", "--home", "relative"],
+        &["uninstall"],
+        &["uninstall", "--all", "--agent", "claude"],
+        &["uninstall", "--agent", "claude", "--purge"],
+    ] {
+        let ran = world.agents(args);
+        assert_eq!(ran.code, Some(64), "{args:?} {ran:?}");
+        assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
+    }
+    assert_eq!(tree(&world.path("home")).len(), 0);
+}
+
+#[test]
+fn what_install_wrote_shows_a_session_and_purge_leaves_nothing() {
+    let world = World::new();
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let text = fs::read_to_string(world.path("home/.claude/settings.json")).unwrap();
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    let mut agent = world.harness("claude");
+    for (event, more) in [
+        ("SessionStart", r#","source":"startup""#),
+        ("UserPromptSubmit", ""),
+        ("PermissionRequest", r#","tool_name":"Bash""#),
+    ] {
+        let command = settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+        fs::write(world.path("payload.json"), claude("s", more)).unwrap();
+        let file = world.path("payload.json");
+        agent.shell(&format!("cat '{}' | {{ {command}; }}", file.display())).silent();
+    }
+    let session = world.session("s").unwrap();
+    assert_eq!(
+        (&session["status"], &session["pid"]),
+        (&"waiting".into(), &agent.pid().to_string().into())
+    );
+    let doctor = world.agents(&["doctor", "--json"]);
+    assert_schema(&world, "doctor", &doctor.json());
+    let uninstall = world.agents(&["uninstall", "--all", "--purge", "--json"]);
+    fine(&uninstall);
+    assert!(!world.state().exists());
+    assert_eq!(tree(&world.path("home")).len(), 0);
+}
