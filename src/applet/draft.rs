@@ -519,6 +519,7 @@ struct Members<'o, 'b, 'r> {
 }
 
 impl<'b> Members<'_, 'b, '_> {
+    #[inline(never)] // a record has some forty: one copy of the code is quicker to fetch
     fn key(&mut self, key: Key) -> &mut Fixed<'b> {
         self.count += 1;
         self.object.key(key.name())
@@ -532,10 +533,12 @@ impl<'b> Members<'_, 'b, '_> {
         sink.put(b"\"");
     }
 
+    #[inline(never)] // as above
     fn str(&mut self, key: Key, value: &str) {
         string(self.key(key), value, Style::Stored);
     }
 
+    #[inline(never)] // as above
     fn int(&mut self, key: Key, value: u64) {
         int(self.key(key), value);
     }
@@ -561,9 +564,9 @@ impl<'b> Members<'_, 'b, '_> {
             Kind::Integer => stored.int(from).is_some(),
             _ => true,
         };
-        let field = stored.fields().iter().find(|f| {
-            f.known == Some(from) && to.has_shape(f.kind) && fits(f.value(stored.bytes()), f.kind)
-        });
+        let field = stored
+            .field(from)
+            .filter(|f| to.has_shape(f.kind) && fits(f.value(stored.bytes()), f.kind));
         if let Some(field) = field {
             self.key(to).put(field.value(stored.bytes()));
         }

@@ -130,12 +130,20 @@ struct Line<'a> {
 
 /// The hook's large buffers, all zero so that they take no room in the program
 /// and no time until they are touched.
+#[repr(C)] // what is always used comes first, on few pages
 struct Memory {
-    room: Room,
     scratch: Scratch,
+    ancestry: Ancestry,
+    room: Room,
+    cwd: [u8; limit::PATH],
 }
 
-static MEMORY: Mutex<Memory> = Mutex::new(Memory { room: Room::new(), scratch: Scratch::new() });
+static MEMORY: Mutex<Memory> = Mutex::new(Memory {
+    scratch: Scratch::new(),
+    ancestry: Ancestry::new(),
+    room: Room::new(),
+    cwd: [0; limit::PATH],
+});
 
 /// Runs the hook.
 pub fn run(start: &Start<'_>) -> i32 {
@@ -255,7 +263,7 @@ impl<'a> Run<'a> {
     fn one(&mut self, memory: &mut Memory) -> Result<Outcome, Drop> {
         let argument = harness::named(self.line.harness).ok_or(Drop::Harness)?;
         self.row = Some(argument);
-        let Memory { room, scratch } = memory;
+        let Memory { ancestry, scratch, room, cwd } = memory;
         let payload = match self.payload(room) {
             // Variables may tell it all.
             Err(Drop::Payload(Refused::Empty))
@@ -266,8 +274,8 @@ impl<'a> Run<'a> {
             read => read?,
         };
         let here = Here::read();
-        let mut ancestry = Ancestry::from(here.parent);
-        let walk = processes::nearest(&mut ancestry);
+        ancestry.start(here.parent);
+        let walk = processes::nearest(ancestry);
         let nearest = if let Nearest::Found(seen) = walk { Some(seen) } else { None };
         let said = self.said(argument, &payload, nearest.map(|n| n.row))?;
         let row = self.row.unwrap_or(argument);
@@ -277,7 +285,7 @@ impl<'a> Run<'a> {
             None => nearest
                 .filter(|n| n.row.id == row.id)
                 .map(|n| n.process)
-                .or_else(|| processes::host(&mut ancestry, row)),
+                .or_else(|| processes::host(ancestry, row)),
         };
         // Half a walk is no proof that there is no agent: its session would get
         // a second record, without a process.
@@ -319,8 +327,6 @@ impl<'a> Run<'a> {
         let fields = &row.fields;
         let boot = here.boot.as_ref().and_then(|id| core::str::from_utf8(id).ok()).unwrap_or("");
         let detail_wanted = self.env.get(Var::TONGS_AGENTS_DETAIL) != Some(b"none");
-        // Large, and not touched where the event says where it is.
-        let mut cwd_buffer: [u8; limit::PATH];
         // Half a path is another path: one that is too long counts as none.
         let told = payload
             .id(fields.cwd, limit::PATH)
@@ -337,12 +343,7 @@ impl<'a> Run<'a> {
             boot,
             pid_ns: here.pid_ns,
             cwd: told,
-            cwd_else: if told.is_empty() {
-                cwd_buffer = [0; limit::PATH];
-                own_cwd(&mut cwd_buffer)
-            } else {
-                ""
-            },
+            cwd_else: if told.is_empty() { own_cwd(cwd) } else { "" },
             now: self.now,
             ts: said.ts.unwrap_or(self.now.secs()),
             event: Event {
@@ -396,7 +397,7 @@ impl<'a> Run<'a> {
             ticking: self.ticking,
             locks_ms: LOCKS_MS,
         };
-        let written = writer.write(&mut draft, &mut ancestry, owner);
+        let written = writer.write(&mut draft, ancestry, owner);
         // Its descriptors close with the process.
         core::mem::forget(store);
         match written.map_err(Drop::Write)? {

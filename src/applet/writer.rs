@@ -152,6 +152,7 @@ impl<'e> Writer<'_, 'e> {
     /// record of the process itself and, where a process holds one session at a
     /// time, the session that it reported last. Their locks are taken after this
     /// one's were let go. What fails here goes by itself when the process ends.
+    #[inline(never)] // not on the way of most events
     fn follow(&mut self, draft: &mut Draft<'_>, process: &Process, identity: &Hex, first: bool) {
         let mut more = false;
         if first {

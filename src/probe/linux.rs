@@ -65,6 +65,16 @@ pub struct Process {
 }
 
 impl Process {
+    pub(super) const NOBODY: Process = Process {
+        pid: 0,
+        ppid: 0,
+        start: 0,
+        dead: false,
+        threaded: false,
+        comm: [0; COMM],
+        comm_len: 0,
+    };
+
     /// Reads `/proc/PID/stat`.
     pub fn read(pid: u32) -> Result<Process, Unread> {
         let mut line = [0; STAT_BYTES];

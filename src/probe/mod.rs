@@ -191,17 +191,34 @@ impl Outside {
 /// This process's ancestors, nearest first, read one by one as they are asked
 /// for. The walk ends behind pid 1, which in a container may be the agent, at a
 /// cycle, at a process that cannot be read and after [`MAX_ANCESTORS`].
+#[repr(C)] // what is always used comes first, on few pages
 pub struct Ancestry {
-    seen: [Option<Process>; MAX_ANCESTORS],
     len: usize,
     next: u32,
     broken: bool,
+    seen: [Process; MAX_ANCESTORS],
+}
+
+impl Default for Ancestry {
+    fn default() -> Self {
+        Ancestry::new()
+    }
 }
 
 impl Ancestry {
-    /// Starts with the process `first`, usually this process's parent.
+    /// Nobody yet: all zero bits.
+    pub const fn new() -> Ancestry {
+        Ancestry { len: 0, next: 0, broken: false, seen: [Process::NOBODY; MAX_ANCESTORS] }
+    }
+
+    /// Starts with the process `first`.
     pub fn from(first: u32) -> Ancestry {
-        Ancestry { seen: [None; MAX_ANCESTORS], len: 0, next: first, broken: false }
+        Ancestry { next: first, ..Ancestry::new() }
+    }
+
+    /// Starts with the process `first`, usually this process's parent.
+    pub fn start(&mut self, first: u32) {
+        (self.len, self.next, self.broken) = (0, first, false);
     }
 
     /// The ancestor at a distance, 0 being the nearest.
@@ -214,7 +231,7 @@ impl Ancestry {
             match Process::read(self.next) {
                 Ok(process) => {
                     self.next = process.ppid;
-                    self.seen[self.len] = Some(process);
+                    self.seen[self.len] = process;
                     self.len += 1;
                 }
                 Err(why) => {
@@ -224,7 +241,7 @@ impl Ancestry {
                 }
             }
         }
-        self.seen.get(at)?.as_ref()
+        self.seen[..self.len].get(at)
     }
 
     /// Whether the walk ended for want of something and not at its end.
@@ -234,6 +251,6 @@ impl Ancestry {
 
     /// The ancestors that were read so far.
     pub fn seen(&self) -> impl Iterator<Item = &Process> {
-        self.seen[..self.len].iter().flatten()
+        self.seen[..self.len].iter()
     }
 }

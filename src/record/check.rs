@@ -94,6 +94,11 @@ impl<'a> Checked<'a> {
         self.scan.fields()
     }
 
+    /// The field of a known key.
+    pub fn field(&self, key: Key) -> Option<&'a Field> {
+        self.scan.get(key)
+    }
+
     /// A text field; `None` where it is missing or something else. Keys that
     /// schema 0 does not have are missing there.
     pub fn text_at(&self, key: Key) -> Option<Text<'a>> {

@@ -134,6 +134,7 @@ impl Name {
     }
 
     /// The name for a system call.
+    #[inline(never)] // the search for the end is long code
     pub fn c(&self) -> &core::ffi::CStr {
         core::ffi::CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
     }

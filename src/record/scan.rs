@@ -132,8 +132,15 @@ fn text(bytes: &[u8], span: (u32, u32), escaped: bool) -> Text<'_> {
     Text::new(bytes.get(span.0 as usize..span.1 as usize).unwrap_or(b""), escaped)
 }
 
-const NO_FIELD: Field =
-    Field { key: (0, 0), value: (0, 0), kind: Kind::Null, known: None, key_escaped: false };
+/// What a place holds that has no field yet: all zero bits, so that a static
+/// `Scan` takes no room in the program and no page until it is used.
+const NO_FIELD: Field = Field {
+    key: (0, 0),
+    value: (0, 0),
+    kind: Kind::Text { escaped: false },
+    known: Some(Key::SchemaVersion),
+    key_escaped: false,
+};
 
 /// The fields of a record. One `Scan` is reused for many records.
 pub struct Scan {
@@ -154,7 +161,6 @@ impl Default for Scan {
 impl Scan {
     /// Holds no fields yet.
     pub const fn new() -> Scan {
-        // All zero bits, so that a static one takes no room in the program.
         Scan { fields: [NO_FIELD; MAX_KEYS], len: 0, at: [0; Key::ALL.len()], compact: false }
     }
 

@@ -65,6 +65,7 @@ impl Root {
     /// Makes the root and what is missing above it, all 0700. The nearest
     /// directory that is there is checked first: nothing is made in a place that
     /// would be refused, nor in another user's home.
+    #[inline(never)] // not on the way of most events
     fn make(&mut self, uid: u32) -> Result<(), Trouble> {
         let len = self.path().len();
         let mut trusted = None;
@@ -185,6 +186,11 @@ impl Store {
             Err(Trouble::Missing) => {}
             done => return done,
         }
+        Store::make(root, known)
+    }
+
+    #[inline(never)] // nor is this
+    fn make(root: &mut Root, known: fn(&str) -> bool) -> Result<Store, Trouble> {
         root.make(euid())?;
         let dir = Dir::cwd().open_dir(root.c()).map_err(|e| trouble(Which::Root, e))?;
         match dir.make_dir(c"sessions") {

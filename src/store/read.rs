@@ -33,12 +33,9 @@ pub enum Unreadable {
     Io(Errno),
 }
 
-/// Reads the file `name` into `buffer` and says how long it is.
-pub(super) fn load(
-    store: &Store,
-    name: &CStr,
-    buffer: &mut [u8; MAX_BYTES + 1],
-) -> Result<usize, Unreadable> {
+/// Reads the file `name` into the first [`MAX_BYTES`] + 1 bytes of `buffer` and
+/// says how long it is.
+pub(super) fn load(store: &Store, name: &CStr, buffer: &mut [u8]) -> Result<usize, Unreadable> {
     let file = store.sessions.open(name, Open::Read).map_err(|e| match e {
         Errno::NOENT => Unreadable::Absent,
         Errno::LOOP | Errno::NXIO => Unreadable::Unsafe,
@@ -55,7 +52,8 @@ pub(super) fn load(
         }));
     }
     // A record never changes once it has its name, so its size is its length.
-    match file.read(buffer) {
+    let room = buffer.len().min(MAX_BYTES + 1);
+    match file.read(&mut buffer[..room]) {
         Ok(len) => Ok(len),
         Err(Errno::ISDIR) => Err(Unreadable::Unsafe),
         Err(e) => Err(Unreadable::Io(e)),
@@ -122,7 +120,7 @@ impl Default for Reader {
 impl Reader {
     /// Reads the file `name`.
     pub fn record(&mut self, store: &Store, name: &CStr) -> Result<Checked<'_>, Unreadable> {
-        let len = load(store, name, &mut self.buffer)?;
+        let len = load(store, name, &mut self.buffer[..])?;
         parse(name, &self.buffer[..len], &mut self.scan, store.known)
     }
 }

@@ -13,9 +13,12 @@ use crate::sys::fs::Errno;
 
 /// The memory that writing takes, meant to be static or boxed: it is too large
 /// for a small stack, and costs nothing where it is not touched.
+#[repr(C)] // what is always used comes first, on few pages
 pub struct Scratch {
-    stored: [u8; MAX_BYTES + 1],
-    new: [u8; MAX_BYTES],
+    stored_scan: Scan,
+    new_scan: Scan,
+    /// The stored record, and the new one right behind it.
+    records: [u8; MAX_BYTES + 1 + MAX_BYTES],
 }
 
 impl Default for Scratch {
@@ -27,7 +30,11 @@ impl Default for Scratch {
 impl Scratch {
     /// Zeroed memory.
     pub const fn new() -> Scratch {
-        Scratch { stored: [0; MAX_BYTES + 1], new: [0; MAX_BYTES] }
+        Scratch {
+            stored_scan: Scan::new(),
+            new_scan: Scan::new(),
+            records: [0; MAX_BYTES + 1 + MAX_BYTES],
+        }
     }
 }
 
@@ -41,9 +48,9 @@ impl Scratch {
         look: impl FnOnce(&Checked<'_>) -> T,
     ) -> Option<T> {
         let name = File::Record.name(digest);
-        let len = read::load(store, name.c(), &mut self.stored).ok()?;
-        let mut scan = Scan::default();
-        let record = read::parse(name.c(), &self.stored[..len], &mut scan, store.known).ok()?;
+        let len = read::load(store, name.c(), &mut self.records).ok()?;
+        let stored = &self.records[..len];
+        let record = read::parse(name.c(), stored, &mut self.stored_scan, store.known).ok()?;
         Some(look(&record))
     }
 }
@@ -136,14 +143,13 @@ impl<'s> Session<'s> {
         let dir = &self.store.sessions;
         let _lock = Lock::take(self.store, File::RecordLock.name(digest).c(), &self.patience)?;
         let name = File::Record.name(digest);
-        let Scratch { stored, new } = scratch;
-        let mut stored_scan = Scan::default();
-        let mut new_scan = Scan::default();
+        let Scratch { stored_scan, new_scan, records } = scratch;
         let mut target = Target::Regular;
-        let found = match read::load(self.store, name.c(), stored) {
-            Ok(len) => read::parse(name.c(), &stored[..len], &mut stored_scan, self.store.known),
-            Err(e) => Err(e),
-        };
+        let loaded = read::load(self.store, name.c(), records);
+        let (stored, rest) = records.split_at_mut(loaded.unwrap_or(0));
+        let new = &mut rest[..MAX_BYTES];
+        let found =
+            loaded.and_then(|_| read::parse(name.c(), stored, stored_scan, self.store.known));
         let stored = match found {
             Ok(checked) if !checked.legacy => Some(checked),
             // What cannot be read counts as absent and is written over.
@@ -167,7 +173,7 @@ impl<'s> Session<'s> {
         new_scan.scan(bytes).map_err(malformed)?;
         let record = check::check(
             bytes,
-            &new_scan,
+            new_scan,
             Door::Write { now, made: Some(*digest) },
             self.store.known,
         )
@@ -199,9 +205,9 @@ impl<'s> Session<'s> {
         }
         let lock = File::RecordLock.name(digest);
         let _lock = Lock::take(self.store, lock.c(), &self.patience)?;
-        let mut scan = Scan::default();
-        let found = match read::load(self.store, name.c(), &mut scratch.stored) {
-            Ok(len) => read::parse(name.c(), &scratch.stored[..len], &mut scan, self.store.known),
+        let Scratch { stored_scan, records, .. } = scratch;
+        let found = match read::load(self.store, name.c(), records) {
+            Ok(len) => read::parse(name.c(), &records[..len], stored_scan, self.store.known),
             Err(e) => Err(e),
         };
         let gone = match found {

@@ -232,6 +232,7 @@ extern "C" fn tick(_signal: c_int) {
     }
 }
 
+#[inline(never)] // of its seventeen calls most would be unrolled
 fn handle(signal: c_int, handler: usize, flags: c_int) -> bool {
     let action = Sigaction { handler, mask: Sigset([0; 16]), flags, restorer: 0 };
     // SAFETY: `action` is a complete sigaction; its handler is 0, 1 or one of
