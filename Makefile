@@ -21,15 +21,11 @@ PAGES7 = man/tongs.7 man/tongs-harnesses.7
 
 all: build/tongs
 
-# A static program without position independence and with as few pages as can
-# be: its start is half of a hook.
 build/tongs: FORCE
 	@set -e; \
 	target=$(TARGET); [ -n "$$target" ] || target=$$(sh packaging/target.sh); \
-	flags="'-Ctarget-feature=+crt-static','-Crelocation-model=static','-Clink-arg=-Wl,-z,noseparate-code'"; \
-	case $$target in *-linux-*) ;; *) flags= ;; esac; \
 	$(CARGO) build --release --locked --target "$$target" \
-	    --config "target.$$target.rustflags=[$$flags]"; \
+	    --config "target.$$target.rustflags=$$(sh packaging/flags.sh "$$target")"; \
 	mkdir -p build; \
 	cmp -s "target/$$target/release/tongs" build/tongs || \
 	    { cp "target/$$target/release/tongs" build/tongs.new; mv build/tongs.new build/tongs; }; \

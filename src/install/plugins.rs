@@ -7,7 +7,7 @@ use super::command::{quoted, unquoted};
 /// The version of the plugins. A new one is to replace an older one's files.
 const VERSION: u32 = 1;
 
-const QUEUE: &str = include_str!("plugins/queue.js");
+const QUEUE: &str = text_file!("plugins/queue.js");
 
 /// A plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,16 +64,16 @@ pub fn text(which: Plugin, hook: &str) -> String {
         which.removal()
     );
     let (more, body) = match which {
-        Plugin::OpenCode => ("", include_str!("plugins/opencode.js")),
-        Plugin::Pi => ("", include_str!("plugins/pi.ts")),
+        Plugin::OpenCode => ("", text_file!("plugins/opencode.js")),
+        Plugin::Pi => ("", text_file!("plugins/pi.ts")),
         // Early builds ask for this line.
         Plugin::Amp => (
             "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n",
-            include_str!("plugins/amp.ts"),
+            text_file!("plugins/amp.ts"),
         ),
         Plugin::Cline(event) => {
             let word = quoted(hook);
-            return include_str!("plugins/cline.sh")
+            return text_file!("plugins/cline.sh")
                 .replace("@MARKER@", &marker)
                 .replace("@EVENT@", event)
                 .replace("@HOOK@", &word);

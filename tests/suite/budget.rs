@@ -118,6 +118,44 @@ fn a_hook_takes_less_than_a_mebibyte_whatever_the_payload() {
     assert!(peaks[1] * 10 <= peaks[0] * 12, "{peaks:?}");
 }
 
+/// Most pages that a hook touches for the first time, mapped 64 KiB at once
+/// where they are the program's, when the linker put together what it uses.
+const FAULTS: u64 = 22;
+
+#[test]
+fn a_hook_touches_few_pages() {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let Some(tongs) = static_tongs("a_hook_touches_few_pages") else { return };
+    if !fs::read(tongs).unwrap().windows(11).any(|w| w == b"\0.text.hook") {
+        println!("skipped: the linker was left to itself");
+        return;
+    }
+    let world = World::new();
+    let payload = world.path("payload.json");
+    fs::write(&payload, claude("s", "")).unwrap();
+    let mut least = u64::MAX;
+    for _ in 0..5 {
+        let mut command = Command::new(world.path("bin/tongs-hook"));
+        world.bare(&mut command);
+        let mut hook = command
+            .args(["claude", "PreToolUse"])
+            .stdin(fs::File::open(&payload).unwrap())
+            .spawn()
+            .unwrap();
+        // It has ended, and its account is still there.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&hook)), options).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", hook.id())).unwrap();
+        assert_eq!(hook.wait().unwrap().code(), Some(0));
+        // proc_pid_stat(5): minflt is the tenth field, the eighth behind the name.
+        let fields = stat.rsplit_once(')').unwrap().1;
+        least = least.min(fields.split_whitespace().nth(7).unwrap().parse().unwrap());
+    }
+    assert_eq!(world.record_files().len(), 1);
+    println!("hook: {least} page faults");
+    assert!(least <= FAULTS, "{least} page faults");
+}
+
 #[test]
 fn the_program_is_small() {
     let Some(tongs) = static_tongs("the_program_is_small") else { return };

@@ -23,27 +23,27 @@ struct Options {
 }
 
 /// The schema of a session, which those of lists refer to as `"$SESSION"`.
-const SESSION: &str = include_str!("schema/session.json");
+const SESSION: &str = text_file!("schema/session.json");
 
 /// The schemas by command; `hook` is the line of `tongs-hook --strict`,
 /// `session-state` that of `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
-    ("cleanup", include_str!("schema/cleanup.json")),
-    ("doctor", include_str!("schema/doctor.json")),
-    ("forget", include_str!("schema/forget.json")),
-    ("hook", include_str!("schema/hook.json")),
-    ("install", include_str!("schema/install.json")),
-    ("install-list", include_str!("schema/install-list.json")),
-    ("lookup", include_str!("schema/lookup.json")),
-    ("notify", include_str!("schema/notify.json")),
-    ("paths", include_str!("schema/paths.json")),
-    ("record", include_str!("schema/record.json")),
-    ("session-state", include_str!("schema/session-state.json")),
+    ("cleanup", text_file!("schema/cleanup.json")),
+    ("doctor", text_file!("schema/doctor.json")),
+    ("forget", text_file!("schema/forget.json")),
+    ("hook", text_file!("schema/hook.json")),
+    ("install", text_file!("schema/install.json")),
+    ("install-list", text_file!("schema/install-list.json")),
+    ("lookup", text_file!("schema/lookup.json")),
+    ("notify", text_file!("schema/notify.json")),
+    ("paths", text_file!("schema/paths.json")),
+    ("record", text_file!("schema/record.json")),
+    ("session-state", text_file!("schema/session-state.json")),
     ("show", SESSION),
-    ("status", include_str!("schema/status.json")),
-    ("tree", include_str!("schema/tree.json")),
-    ("uninstall", include_str!("schema/uninstall.json")),
-    ("wait", include_str!("schema/wait.json")),
+    ("status", text_file!("schema/status.json")),
+    ("tree", text_file!("schema/tree.json")),
+    ("uninstall", text_file!("schema/uninstall.json")),
+    ("wait", text_file!("schema/wait.json")),
 ];
 
 /// Runs the command.

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Prints the flags that rustc is given for a target, a TOML array: a static
+# program without position independence and with as few pages as can be, for
+# its start is half of a hook.
+set -eu
+target=${1:?usage: flags.sh TARGET}
+case $target in *-linux-*) ;; *) echo '[]'; exit 0 ;; esac
+
+plain='-Ctarget-feature=+crt-static -Crelocation-model=static -Clink-arg=-Wl,-z,noseparate-code'
+# In a static program of musl's nothing makes relocated data read-only again, so
+# that keeping it apart is only pages. Linkers that cannot do this are left alone.
+ordered="-Clink-arg=-Wl,-z,norelro -Clink-arg=-Wl,-T,$(cd "$(dirname "$0")" && pwd)/hook.ld"
+variable=CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER
+eval "linker=\${$variable-}"
+takes() {
+    out=$(mktemp)
+    code=0
+    # shellcheck disable=SC2086 # words
+    echo 'fn main() {}' | "${RUSTC:-rustc}" --target "$target" ${linker:+"-Clinker=$linker"} "$@" -o "$out" - >/dev/null 2>&1 &&
+        "$out" 2>/dev/null || code=$?
+    rm -f "$out"
+    return "$code"
+}
+# shellcheck disable=SC2086 # words
+case $target in
+    *-musl) ! takes $plain $ordered || plain="$plain $ordered" ;;
+esac
+# shellcheck disable=SC2086 # words
+printf "'%s'," $plain | sed 's/^/[/; s/,$/]/'
