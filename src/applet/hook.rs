@@ -182,7 +182,7 @@ pub fn run(start: &Start<'_>) -> i32 {
             None => return fail::end("tongs-hook", Err(fail::no_timer())),
         }
     } else {
-        guard::stand(DEADLINE_MS, LOCKS_MS)
+        guard::stand(now.mono_ms + DEADLINE_MS, LOCKS_MS)
     };
     if !reply.is_empty() {
         let _ = stdio::write_out(reply.as_bytes());

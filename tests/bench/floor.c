@@ -128,6 +128,7 @@ PROGRAM
     static const struct __kernel_timespec wait = {0, 2000000};
     struct stack handlers = {signal_stack, 0, sizeof signal_stack};
     struct pollfd input = {0, POLLIN, 0};
+    struct __kernel_timespec time;
     char path[40], temp[40];
     unsigned long set = 0;
     long null, parent, agent, root, dir, identity, held, file, size;
@@ -136,6 +137,11 @@ PROGRAM
     /* the start of the C library */
     CALL2(arch_prctl, ARCH_SET_FS, thread);
     CALL1(set_tid_address, thread);
+
+    /* the time */
+    CALL2(clock_gettime, 0, &time);
+    CALL2(clock_gettime, 7, &time);
+    CALL2(clock_gettime, 1, &time);
 
     /* the guard */
     null = CALL2(open, "/dev/null", O_RDWR | O_CLOEXEC);
@@ -177,6 +183,7 @@ PROGRAM
     CALL4(newfstatat, root, "..", &status, 0);
     dir = CALL3(openat, root, "sessions", DIR_FLAGS);
     CALL2(fstat, dir, &status);
+    CALL2(clock_gettime, 1, &time);
     CALL4(newfstatat, dir, RECORD, &status, AT_SYMLINK_NOFOLLOW);
 
     /* the record, under its two locks */
