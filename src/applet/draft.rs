@@ -190,7 +190,7 @@ impl Draft<'_> {
     }
 
     /// Whether this says no more than that a process was found.
-    pub fn is_find(&self) -> bool {
+    pub fn is_discovery(&self) -> bool {
         self.event.kind == EventKind::Report(Status::Discovered)
     }
 
@@ -366,7 +366,7 @@ impl Draft<'_> {
     /// better than the environment, which every descendant has too.
     fn put_marks(&self, o: &mut Members<'_, '_, '_>) {
         let inherited = self.inherited.as_ref().map(Inherited::marks).unwrap_or_default();
-        let told_first = self.owner.is_none() || self.is_find();
+        let told_first = self.owner.is_none() || self.is_discovery();
         let ids = self.marks.list().into_iter().zip(inherited.list());
         for ((key, told), (_, inherited)) in ids {
             let known = o.stored.is_some_and(|s| !s.text(key).is_empty());

@@ -80,7 +80,7 @@ impl<'e> Writer<'_, 'e> {
                 session.update(&draft.digest, draft.now.secs(), self.scratch, |stored, out| {
                     // That it was found says nothing of a session that spoke.
                     let spoke = |s: &&Checked<'_>| s.status != Some(Status::Discovered);
-                    if let Some(stored) = stored.filter(|s| draft.is_find() && spoke(s)) {
+                    if let Some(stored) = stored.filter(|s| draft.is_discovery() && spoke(s)) {
                         let status = stored.status.unwrap_or(Status::Discovered);
                         let step = Step::Written { status, first: false };
                         return match draft::put_marked(out, stored, &draft.marks) {
@@ -240,14 +240,14 @@ impl<'e> Writer<'_, 'e> {
             return Ok(Some(false));
         };
         let session = Session::lock(self.store, &identity, self.patience())?;
-        let (now, is_find) = (draft.now, draft.is_find());
+        let (now, is_discovery) = (draft.now, draft.is_discovery());
         let inherited = draft.inherited.get_or_insert(Inherited::NONE);
         session.update(digest, now.secs(), self.scratch, |stored, out| {
             let Some(stored) = stored else { return Decide::Leave(Some(false)) };
             let more = inherited.take(stored);
             match stored.status {
                 Some(Status::Ended) => Decide::Leave(Some(more)),
-                Some(status) if is_find && status != Status::Discovered => Decide::Leave(None),
+                Some(status) if is_discovery && status != Status::Discovered => Decide::Leave(None),
                 _ => {
                     let ended = (Status::Ended, "session closed");
                     draft::put_status(out, stored, ended, now.wall_ms, Some(&now));
@@ -268,7 +268,7 @@ pub struct Ids {
 }
 
 /// Finds the record of a process itself, as discovery and launchers write it.
-pub fn process_record(harness: &str, process: &Process) -> Ids {
+fn process_record(harness: &str, process: &Process) -> Ids {
     let (mut session, mut instance) = ([0; 16], [0; 32]);
     let (mut session, mut instance) = (Fixed::new(&mut session), Fixed::new(&mut instance));
     Sink::put(&mut session, b"proc-");

@@ -22,7 +22,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::fs::Errno;
 
@@ -179,6 +179,8 @@ struct Caller {
     ignored: AtomicU64,
     /// The signals that were blocked and are not any more, likewise.
     unblocked: AtomicU64,
+    /// Whether the timer is ours.
+    ticking: AtomicBool,
     /// Microseconds that the caller's timer had left; 0 where none ran.
     alarm_us: AtomicU64,
     /// Its period.
@@ -191,6 +193,7 @@ static CALLER: Caller = Caller {
     changed: AtomicU64::new(0),
     ignored: AtomicU64::new(0),
     unblocked: AtomicU64::new(0),
+    ticking: AtomicBool::new(false),
     alarm_us: AtomicU64::new(0),
     period_us: AtomicU64::new(0),
     since_ms: AtomicU64::new(0),
@@ -290,6 +293,7 @@ fn set_timer(first_us: u64, period_us: u64) -> Option<Itimerval> {
 
 fn start_timer(first_ms: u64) -> bool {
     let Some(before) = set_timer(first_ms * 1000, TICK_MS * 1000) else { return false };
+    CALLER.ticking.store(true, Ordering::Relaxed);
     let us = |time: &Timeval| (time.sec * 1_000_000 + time.usec) as u64;
     if us(&before.value) != 0 {
         CALLER.alarm_us.store(us(&before.value), Ordering::Relaxed);
@@ -333,7 +337,10 @@ fn unblock(signals: u64) {
 /// program that takes this one's place; the hook never does that. The caller's
 /// own timer goes on from where it would be by now.
 pub fn hand_back() {
-    set_timer(0, 0);
+    let ticking = CALLER.ticking.swap(false, Ordering::Relaxed);
+    if ticking {
+        set_timer(0, 0);
+    }
     let changed = CALLER.changed.swap(0, Ordering::Relaxed);
     let ignored = CALLER.ignored.swap(0, Ordering::Relaxed);
     for signal in [abi::SIGPIPE, abi::SIGXFSZ, abi::SIGALRM] {

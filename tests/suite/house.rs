@@ -297,7 +297,7 @@ int main(void) {
     printf("%zu %zu %zu %zu ", sizeof(stack_t), offsetof(stack_t, ss_sp), offsetof(stack_t, ss_flags),
            offsetof(stack_t, ss_size));
     printf("%zu %zu %zu ", sizeof(struct itimerval), sizeof(struct timespec), sizeof(sigset_t));
-    printf("%d %d %d %d %d %d %d ", SA_ONSTACK, SIG_UNBLOCK, ITIMER_REAL, CLOCK_REALTIME, CLOCK_MONOTONIC,
+    printf("%d %d %d %d %d %d %d %d ", SA_ONSTACK, SIG_BLOCK, SIG_UNBLOCK, ITIMER_REAL, CLOCK_REALTIME, CLOCK_MONOTONIC,
            CLOCK_BOOTTIME, SIGALRM);
     int fatal[] = {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
                    SIGTERM, SIGXCPU, SIGSYS};
@@ -327,6 +327,7 @@ int main(void) {
     ];
     let numbers = [
         abi::SA_ONSTACK,
+        abi::SIG_BLOCK,
         abi::SIG_UNBLOCK,
         abi::ITIMER_REAL,
         abi::CLOCK_REALTIME,

@@ -672,7 +672,7 @@ fn what_keeps_the_record_from_being_written_does_not_keep_the_agent_from_startin
     let started = |ran: &Ran, why: &str| {
         assert_eq!((ran.code, ran.out.as_str()), (Some(3), "L\n"), "{ran:?}");
         assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
-        assert!(ran.err.starts_with("tongs-agents: started without a record: "), "{ran:?}");
+        assert!(ran.err.starts_with("tongs-agents: the launch is not recorded: "), "{ran:?}");
         assert!(ran.err.contains(why), "{ran:?}");
     };
     assert_eq!(run("").err, "");

@@ -288,6 +288,7 @@ fn a_full_disk_keeps_the_old_record_and_leaves_no_file() {
          tongs-hook claude Stop <'{p}'; echo code $?
          tongs-hook --strict claude Stop <'{p}' || echo strict $?
          cmp \"$HOME/disk/state/sessions/\"*.json '{old}' && echo same
+         tongs-agents run echo ran 2>&1
          ls -A \"$HOME/disk/state/sessions\" | grep -c tmp || :
          rm \"$HOME/disk/fill\"; tongs-hook --strict claude Stop <'{p}'",
         p = payload.display(),
@@ -296,11 +297,12 @@ fn a_full_disk_keeps_the_old_record_and_leaves_no_file() {
     let Some(ran) = in_namespace(&world, "a_full_disk", &script) else { return };
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(
-        (lines[0], lines[2], lines[3], lines[4]),
-        ("code 0", "strict 74", "same", "0"),
+        (lines[0], lines[2], lines[3], lines[5], lines[6]),
+        ("code 0", "strict 74", "same", "ran", "0"),
         "{ran:?}"
     );
-    assert!(lines[1].contains("write-failed") && lines[5].contains("written"), "{ran:?}");
+    assert!(lines[1].contains("write-failed") && lines[7].contains("written"), "{ran:?}");
+    assert!(lines[4].contains("the launch is not recorded: "), "{ran:?}");
     assert_eq!(ran.err, "");
 }
 

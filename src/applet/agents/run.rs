@@ -6,7 +6,7 @@ use argh::FromArgs;
 use super::super::Start;
 use super::super::dir::absolute;
 use super::super::draft::Marks;
-use super::super::fail::{Stderr, early, errno, no_timer, unwritten};
+use super::super::fail::{Stderr, early, errno, no_timer};
 use super::super::launcher::{self, check_id};
 use super::super::processes::{Names, found, living, of_command};
 use super::super::store::make;
@@ -77,7 +77,7 @@ pub fn run(words: &[&[u8]], start: &Start<'_>) -> Result<Exit, Fail> {
 
     // Whatever keeps the agent from being recorded does not keep it from starting.
     let recorded = record(env, command, ids).map_err(|fail| {
-        complain(&mut Stderr, PROG, &format!("started without a record: {}", fail.text));
+        complain(&mut Stderr, PROG, &format!("the launch is not recorded: {}", fail.text));
     });
     let mut set = vec![(Var::TONGS_AGENTS_LAUNCH_ID.name(), ids.launch)];
     if options.profile.is_some() {
@@ -85,8 +85,7 @@ pub fn run(words: &[&[u8]], start: &Start<'_>) -> Result<Exit, Fail> {
     }
     let why = exec(command, &set);
     if let Ok(record) = recorded {
-        // It is of a process that ends here, and goes with it at the latest.
-        let _ = forget(env, &record);
+        forget(env, &record);
     }
     let exit = match why {
         Errno::NOENT | Errno::NOTDIR => Exit::Unavailable,
@@ -116,16 +115,15 @@ fn record(env: &Env<'_>, command: &[&[u8]], ids: Marks<'_>) -> Result<Ids, Fail>
     Ok(Ids { identity: names.identity, digest: names.digest })
 }
 
-/// Removes that record again.
-fn forget(env: &Env<'_>, record: &Ids) -> Result<(), Fail> {
-    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
+/// Removes that record again. Where that fails it goes with its process, which
+/// ends here.
+fn forget(env: &Env<'_>, record: &Ids) {
+    let (Some(ticking), Ok(store)) = (guard::tick_only(LOCKS_MS), make(env)) else { return };
     stdio::private_umask();
-    let store = make(env)?;
     let mut scratch: Box<Scratch> = Box::default();
     let mut writer =
         Writer { store: &store, scratch: &mut scratch, env, ticking, locks_ms: LOCKS_MS };
-    let removed = writer.remove_found(record);
-    removed.map(|_| ()).map_err(|e| Fail::new(unwritten(e).0, ""))
+    let _ = writer.remove_found(record);
 }
 
 /// A random UUID, version 4 of RFC 9562.
