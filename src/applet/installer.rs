@@ -1,9 +1,9 @@
 //! Puts hooks into the files of harnesses, takes them out, and looks.
 
 use super::Start;
-use super::fail::{errno, no_timer};
+use super::fail::{Stdout, errno, no_timer};
 use super::store::make;
-use crate::cli::{Exit, Fail};
+use crate::cli::{Exit, Fail, Out, Shown};
 use crate::harness;
 use crate::install::backup::{Backups, Before};
 use crate::install::codex::{self, Trust};
@@ -500,4 +500,25 @@ fn difference(place: &Place, old: Option<&str>, new: Option<&str>) -> String {
         None => "/dev/null".to_string(),
     };
     diff::unified(old.unwrap_or(""), new.unwrap_or(""), &name(old), &name(new))
+}
+
+/// Prints a change as it is, but for what acts on a terminal.
+pub fn put_diff(out: &mut Out<Stdout>, diff: &str) -> Result<(), Fail> {
+    for line in diff.lines() {
+        let parts: Vec<String> = line.split('\t').map(|part| Shown(part).to_string()).collect();
+        writeln!(out, "{}", parts.join("\t"))?;
+    }
+    Ok(())
+}
+
+/// Prints what became of one file.
+pub fn put_line(
+    out: &mut Out<Stdout>,
+    agent: &str,
+    result: &str,
+    path: &str,
+    why: &str,
+) -> Result<(), Fail> {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    writeln!(out, "{agent:<12} {result:<12} {}{}", Shown(path), Shown(&why))
 }

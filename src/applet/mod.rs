@@ -18,6 +18,7 @@ mod multi;
 mod processes;
 mod rest;
 mod store;
+mod value;
 mod view;
 mod writer;
 

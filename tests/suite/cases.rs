@@ -160,12 +160,12 @@ fn age(world: &World, id: &str, seconds: u64) {
     });
 }
 
-/// Makes the next events older than a record by some seconds, as if a hook that
+/// Makes the next events older than a record by seconds, as if a hook that
 /// began after theirs had been the faster one.
 #[track_caller]
 fn outrun(world: &World, id: &str) {
     edit(world, id, |record| {
-        let later = record["boot_ms"].as_u64().unwrap() + 5000;
+        let later = record["boot_ms"].as_u64().unwrap() + 9000;
         record.insert("boot_ms".into(), later.into());
     });
 }
@@ -226,7 +226,7 @@ fn a_prompt_begins_a_clean_turn_whatever_became_of_the_one_before() {
              PermissionRequest Bash prompt_id={broken} waiting
              UserPromptSubmit prompt_id={next}         running"
         ));
-        let record = world.record();
+        let record = world.record_of("s");
         waits_no_more(&record);
         assert_eq!(
             (&record["turn"], &record["turn_id"], &record["detail"], &record["tool"]),
@@ -259,7 +259,7 @@ fn a_turn_that_fails_is_over_and_says_why() {
              MessageDisplay           error
              Notification idle_prompt error"
         ));
-        let record = world.record();
+        let record = world.record_of("s");
         waits_no_more(&record);
         assert_eq!(record["detail"], format!("turn failed: {why}"));
     }
@@ -290,7 +290,7 @@ fn a_lost_stop_is_not_the_only_way_out_of_a_turn() {
                     PreToolUse Bash  running
                     PostToolUse Bash running\n";
         agent.play(&format!("{turn}{way_out}"));
-        assert_eq!(world.record()["last_event"], decided);
+        assert_eq!(world.record_of("s")["last_event"], decided);
     }
     agent.play("UserPromptSubmit running");
     assert_eq!(world.session("s").unwrap()["quiet"], false);
@@ -343,12 +343,12 @@ fn nothing_but_a_newer_event_changes_a_status() {
          PermissionRequest Bash waiting",
     );
     outrun(&world, "s");
-    let before = world.record();
+    let before = world.record_of("s");
     for event in ["UserPromptSubmit", "PostToolUse Bash", "Stop", "SessionStart"] {
         assert_eq!(agent.outcome(event), "written waiting", "{event}");
     }
     for key in WAIT.into_iter().chain(["status", "detail", "turn", "started", "last_event"]) {
-        assert_eq!(world.record().get(key), before.get(key), "{key}");
+        assert_eq!(world.record_of("s").get(key), before.get(key), "{key}");
     }
     age(&world, "s", 10);
     assert_eq!(agent.outcome("PostToolUse Bash"), "written running");
@@ -459,13 +459,13 @@ fn a_permission_is_a_wait_at_once_by_either_sign_and_once_by_both() {
             set(&world, "s", "waiting_since", json!(1_700_000_000));
             for sign in &signs[1..] {
                 agent.play(&format!("{sign} waiting"));
-                assert_eq!(world.record()["waiting_since"], 1_700_000_000, "{signs:?}");
+                assert_eq!(world.record_of("s")["waiting_since"], 1_700_000_000, "{signs:?}");
             }
             agent.play(
                 "PostToolUse Bash running
                  Stop             idle",
             );
-            waits_no_more(&world.record());
+            waits_no_more(&world.record_of("s"));
         }
         // Both at the same time.
         let both = [request, notice].map(|sign| {
@@ -543,13 +543,13 @@ fn a_question_or_a_plan_waits_at_once_and_until_it_is_answered() {
                  PostToolUse Bash               waiting
                  PostToolBatch                  waiting"
             ));
-            let record = world.record();
+            let record = world.record_of("s");
             assert_eq!(
                 (&record["waiting_for"], &record["detail"], &record["waiting_since"]),
                 (&json!(reason), &json!(detail), &json!(1_700_000_000))
             );
             agent.play(answer);
-            waits_no_more(&world.record());
+            waits_no_more(&world.record_of("s"));
         }
     }
 }
@@ -589,11 +589,11 @@ fn permissions_and_questions_of_opencode_are_waits() {
         agent.run(&[ask, busy("waiting")]);
         assert_eq!(world.session("s").unwrap()["waiting_for"], reason);
         agent.run(&[replied(reply)]);
-        waits_no_more(&world.record());
+        waits_no_more(&world.record_of("s"));
     }
     let idle = bus("session.idle", "s", json!({}), "idle");
     agent.run(&[question(), idle]);
-    waits_no_more(&world.record());
+    waits_no_more(&world.record_of("s"));
 }
 
 /// TC-23 (hoangsonww/Claude-Code-Agent-Monitor 338): a remark that the agent is
@@ -680,7 +680,7 @@ fn a_wait_ends_with_what_answers_it_and_with_nothing_else() {
              {}{answer}",
             if at == 0 { others } else { "" }
         ));
-        waits_no_more(&world.record());
+        waits_no_more(&world.record_of("s"));
     }
 }
 
@@ -758,7 +758,7 @@ fn a_permission_that_the_harness_decides_itself_is_soon_over() {
              PermissionRequest {tool} permission_mode=auto waiting
              {decided} {tool} permission_mode=auto         running"
         ));
-        waits_no_more(&world.record());
+        waits_no_more(&world.record_of("s"));
         outrun(&world, "s");
         let slow = agent.outcome(&format!("PermissionRequest {tool} permission_mode=auto"));
         assert_eq!(slow, "written running");
@@ -878,7 +878,7 @@ fn a_subagent_s_end_and_its_tool_s_end_come_in_any_order() {
              PostToolUse Task                  waiting
              {first}                           waiting"
         ));
-        assert_eq!(world.record()["waiting_agent"], "b");
+        assert_eq!(world.record_of("s")["waiting_agent"], "b");
         agent.play(&format!(
             "SubagentStop agent_id=b     running
              Stop                        idle
@@ -886,7 +886,7 @@ fn a_subagent_s_end_and_its_tool_s_end_come_in_any_order() {
              {second}                    idle
              PostToolUse Task            idle"
         ));
-        waits_no_more(&world.record());
+        waits_no_more(&world.record_of("s"));
     }
 }
 
@@ -962,8 +962,8 @@ fn a_compaction_is_work_while_it_lasts_and_no_longer() {
              Stop                      idle
              PreCompact trigger=manual running",
         );
-        assert_eq!(world.record()["detail"], "compacting");
-        let started = world.record()["started"].clone();
+        assert_eq!(world.record_of("s")["detail"], "compacting");
+        let started = world.record_of("s")["started"].clone();
         set(&world, "s", "started", json!(started.as_u64().unwrap() - 60));
         agent.play(
             "PostCompact trigger=manual  idle
@@ -981,7 +981,7 @@ fn a_compaction_is_work_while_it_lasts_and_no_longer() {
              PreToolUse Bash             running
              Stop                        idle",
         );
-        assert_eq!(world.record()["started"], started.as_u64().unwrap() - 60, "{harness}");
+        assert_eq!(world.record_of("s")["started"], started.as_u64().unwrap() - 60, "{harness}");
         // Broken off.
         agent.play(
             "PreCompact trigger=manual running
@@ -990,7 +990,7 @@ fn a_compaction_is_work_while_it_lasts_and_no_longer() {
              PreCompact trigger=manual running
              Stop                      idle",
         );
-        assert_eq!(world.record()["turn"], 3, "{harness}");
+        assert_eq!(world.record_of("s")["turn"], 3, "{harness}");
     }
     let world = World::new();
     let mut agent = Agent::start(&world, "claude");

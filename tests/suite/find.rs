@@ -51,7 +51,7 @@ fn start(agent: &mut Harness<'_>, env: &str, session: &str) {
 }
 
 /// A process that lives, with all that it starts, until it is dropped.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Running {
     fn start(mut command: Command) -> Running {
@@ -60,19 +60,20 @@ impl Running {
     }
 
     /// Runs a line in a shell of this name.
-    fn shell(world: &World, shell: &str, line: &str) -> Running {
+    pub fn shell(world: &World, shell: &str, line: &str) -> Running {
         let mut command = Command::new(shell);
         world.bare(&mut command);
         command.args(["-c", line]);
         Running::start(command)
     }
 
-    fn pid(&self) -> String {
+    /// Its pid.
+    pub fn pid(&self) -> String {
         self.0.id().to_string()
     }
 
     /// The next line that it prints.
-    fn says(&mut self) -> String {
+    pub fn says(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         line.trim().to_string()
@@ -438,6 +439,7 @@ fn people_get_a_line_and_session_tracker_its_own_form() {
     );
     assert_schema(&world, "session-state", &ran.json());
     // What a session does not have is left out, not empty.
+    let mut agent = world.harness("claude");
     agent.hook(&["claude", "SessionStart"], &claude("plain", "")).silent();
     let pid = agent.pid().to_string();
     let state = world.agents(&["lookup", "--pid", &pid, "--format=session-state", "--json"]).json();

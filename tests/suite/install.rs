@@ -536,7 +536,7 @@ fn a_harness_that_writes_its_settings_meanwhile_loses_nothing() {
     world.bare(&mut strace);
     let child = strace
         .args(["-qq", "-o", "/dev/null", "-e", "trace=fsync"])
-        .args(["-e", "inject=fsync:delay_enter=400000:when=3"])
+        .args(["-e", "inject=fsync:delay_enter=400000:when=4"])
         .arg(world.path("bin/tongs-agents"))
         .args(["install", "--agent", "claude"])
         .stdout(std::process::Stdio::null())

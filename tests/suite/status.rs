@@ -244,7 +244,8 @@ fn every_json_output_is_as_its_schema_says() {
     let names = world.agents(&["schema"]).out;
     assert_eq!(
         names,
-        "cleanup\nforget\nhook\nlookup\nnotify\npaths\nrecord\nsession-state\nshow\nstatus\ntree\nwait\n"
+        "cleanup\ndoctor\nforget\nhook\ninstall\ninstall-list\nlookup\nnotify\npaths\nrecord\n\
+         session-state\nshow\nstatus\ntree\nuninstall\nwait\n"
     );
     assert_eq!(world.agents(&["schema", "nothing"]).code, Some(1));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::find::{edit, notify};
+use crate::find::{Running, edit, notify};
 use crate::status::assert_schema;
 use crate::world::{Ran, World, claude, finish, has_tool};
 
@@ -343,6 +343,31 @@ fn gone_is_a_session_that_was_there() {
             let _ = fs::remove_dir_all(world.state());
         }
     }
+}
+
+#[test]
+fn a_session_that_leaves_its_tree_is_not_gone() {
+    let world = World::new();
+    let line = "sh -c 'sleep 1000 & echo $$ $!; wait; :' & wait; read line";
+    let mut shell = Running::shell(&world, "bash", line);
+    let said = shell.says();
+    let (middle, agent) = said.split_once(' ').unwrap();
+    let kill =
+        |pid: &str| assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success());
+    notify(&world, "s", "running", Some(agent), "X=");
+    let gone =
+        Waiter::watching(&world, &["--tree", &shell.pid(), "--until", "gone", "--timeout", "60s"]);
+    let idle = Waiter::watching(&world, &["s", "--until", "idle", "--timeout", "60s"]);
+    kill(middle);
+    while fs::exists(format!("/proc/{middle}")).unwrap() {
+        std::thread::yield_now();
+    }
+    notify(&world, "s", "idle", Some(agent), "X=");
+    idle.json();
+    // What it says in the end is how the session stood then.
+    notify(&world, "s", "error", Some(agent), "X=");
+    kill(agent);
+    assert_eq!(gone.json()["status"], "error");
 }
 
 #[test]

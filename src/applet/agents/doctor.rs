@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use argh::FromArgs;
-use serde_json::{Value, json};
 
 use super::super::Start;
 use super::super::fail::{errno, stdout, trouble};
 use super::super::installer::{Installer, hook_path, machine, text_at};
 use super::super::store::{Found, find};
+use super::super::value;
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
 use crate::harness;
 use crate::install::command::quoted;
 use crate::install::recipe::{RECIPES, Recipe};
+use crate::install::text::Value;
 use crate::store::maintain::is_overdue;
 use crate::store::place::Which;
 use crate::store::{Store, Trouble, fault};
@@ -364,22 +365,32 @@ fn tell(seen: &Seen, json: bool) -> Result<(), Fail> {
     let mut out = stdout();
     let host = host();
     if json {
-        let findings: Vec<Value> = seen
-            .findings
-            .iter()
-            .map(|f| json!({"code": f.code, "subject": f.subject, "what": f.what, "fix": f.fix}))
-            .collect();
-        let others: Vec<Value> = seen
-            .others
-            .iter()
-            .map(|o| {
-                json!({"agent": o.agent, "path": o.path, "event": o.event, "program": o.program})
-            })
-            .collect();
-        let checked: Vec<Value> =
-            seen.checked.iter().map(|(what, how)| json!({"subject": what, "what": how})).collect();
-        let object = json!({"host": host, "findings": findings, "fine": checked, "others": others});
-        writeln!(out, "{object}")?;
+        let finding = |f: &Finding| {
+            Value::from([
+                ("code", f.code.into()),
+                ("subject", f.subject.as_str().into()),
+                ("what", f.what.as_str().into()),
+                ("fix", f.fix.as_str().into()),
+            ])
+        };
+        let other = |o: &Other| {
+            Value::from([
+                ("agent", o.agent.into()),
+                ("path", o.path.as_str().into()),
+                ("event", o.event.as_str().into()),
+                ("program", o.program.as_str().into()),
+            ])
+        };
+        let fine = |(subject, what): &(String, String)| {
+            Value::from([("subject", subject.as_str().into()), ("what", what.as_str().into())])
+        };
+        let object = Value::from([
+            ("host", host.into()),
+            ("findings", seen.findings.iter().map(finding).collect::<Vec<_>>().into()),
+            ("fine", seen.checked.iter().map(fine).collect::<Vec<_>>().into()),
+            ("others", seen.others.iter().map(other).collect::<Vec<_>>().into()),
+        ]);
+        value::print(&mut out, &object)?;
         return out.flush();
     }
     writeln!(out, "on {}", Shown(&host))?;

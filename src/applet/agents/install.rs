@@ -2,18 +2,20 @@
 //! the ones that are there.
 
 use argh::FromArgs;
-use serde_json::{Value, json};
 
 use super::super::Start;
 use super::super::fail::stdout;
-use super::super::installer::{Changed, Installer, Problem, hook_path, machine, named, take_turn};
-use super::super::processes;
+use super::super::installer::{
+    Changed, Installer, Problem, hook_path, machine, named, put_diff, put_line, take_turn,
+};
+use super::super::{processes, value};
 use super::{check_version, hint, options};
 use crate::cli::{Exit, Fail, Shown};
 use crate::harness;
 use crate::install::places::{Machine, Site, is_program};
 use crate::install::plan;
 use crate::install::recipe::{Files, RECIPES, Recipe, WITHOUT};
+use crate::install::text::Value;
 
 /// Put hooks into the settings of harnesses.
 #[derive(FromArgs)]
@@ -95,16 +97,16 @@ impl Line {
         Line { why: problem.why, snippet: problem.snippet, ..Line::new(recipe, site, "failed") }
     }
 
-    fn json(&self) -> Value {
-        json!({
-            "agent": self.agent,
-            "harness": self.row,
-            "path": self.path,
-            "result": self.result,
-            "reason": self.why,
-            "backup": self.backup.as_deref().unwrap_or(""),
-            "snippet": self.snippet.as_deref().unwrap_or(""),
-        })
+    fn value(&self) -> Value {
+        Value::from([
+            ("agent", self.agent.into()),
+            ("harness", self.row.into()),
+            ("path", self.path.as_str().into()),
+            ("result", self.result.into()),
+            ("reason", self.why.as_str().into()),
+            ("backup", self.backup.as_deref().unwrap_or("").into()),
+            ("snippet", self.snippet.as_deref().unwrap_or("").into()),
+        ])
     }
 }
 
@@ -294,29 +296,26 @@ fn check(installer: &Installer<'_>, recipes: &[&'static Recipe]) -> Report {
 fn tell(report: &Report, installer: &Installer<'_>, json: bool, dry: bool) -> Result<(), Fail> {
     let mut out = stdout();
     if json {
-        let lines: Vec<Value> = report.lines.iter().map(Line::json).collect();
-        let object = json!({
-            "hook": installer.hook,
-            "dry_run": dry,
-            "files": lines,
-            "notes": report.notes,
-        });
-        writeln!(out, "{object}")?;
+        let texts =
+            |texts: &[String]| Value::List(texts.iter().map(|t| t.as_str().into()).collect());
+        let object = Value::from([
+            ("hook", installer.hook.as_str().into()),
+            ("dry_run", dry.into()),
+            ("files", report.lines.iter().map(Line::value).collect::<Vec<_>>().into()),
+            ("notes", texts(&report.notes)),
+        ]);
+        value::print(&mut out, &object)?;
         return out.flush();
     }
     for line in &report.lines {
-        for part in line.diff.lines() {
-            let part: Vec<String> = part.split('\t').map(|p| Shown(p).to_string()).collect();
-            writeln!(out, "{}", part.join("\t"))?;
-        }
+        put_diff(&mut out, &line.diff)?;
     }
     for line in &report.lines {
         let result = match (dry, line.result) {
             (true, "installed") => "would change",
             (_, result) => result,
         };
-        let why = if line.why.is_empty() { String::new() } else { format!(": {}", line.why) };
-        writeln!(out, "{:<12} {result:<12} {}{}", line.agent, Shown(&line.path), Shown(&why))?;
+        put_line(&mut out, line.agent, result, &line.path, &line.why)?;
     }
     for line in report.lines.iter().filter(|line| line.snippet.is_some()) {
         writeln!(out, "\nput this into {} by hand:\n", Shown(&line.path))?;
@@ -361,10 +360,7 @@ fn list(machine: &Machine<'_>, json: bool) -> Result<Exit, Fail> {
         let found = machine.has(recipe);
         let profiles = machine.profiles(recipe);
         if json {
-            rows.push(json!({
-                "agent": recipe.agent, "harness": recipe.row, "name": name, "found": found,
-                "path": path, "events": recipe.events, "profiles": profiles, "reason": "",
-            }));
+            rows.push(entry(recipe.agent, recipe.row, found, &path, recipe.events, &profiles, ""));
             continue;
         }
         let found = if found { "found" } else { "-" };
@@ -377,17 +373,39 @@ fn list(machine: &Machine<'_>, json: bool) -> Result<Exit, Fail> {
     for without in WITHOUT {
         let name = harness::find(without.row).map_or("", |row| row.name);
         if json {
-            rows.push(json!({
-                "agent": without.row, "harness": without.row, "name": name, "found": false,
-                "path": "", "events": [], "profiles": [], "reason": without.why,
-            }));
+            rows.push(entry(without.row, without.row, false, "", &[], &[], without.why));
         } else {
             writeln!(out, "{:<12} {:<6} {name:<20} {}", without.row, "-", without.why)?;
         }
     }
     if json {
-        writeln!(out, "{}", json!({ "agents": rows }))?;
+        value::print(&mut out, &Value::from([("agents", rows.into())]))?;
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// One harness of the list.
+fn entry(
+    agent: &str,
+    row: &str,
+    found: bool,
+    path: &str,
+    events: &[&str],
+    profiles: &[String],
+    why: &str,
+) -> Value {
+    let name = harness::find(row).map_or("", |row| row.name);
+    let events = events.iter().map(|event| Value::from(*event)).collect::<Vec<_>>();
+    let profiles = profiles.iter().map(|path| Value::from(path.as_str())).collect::<Vec<_>>();
+    Value::from([
+        ("agent", agent.into()),
+        ("harness", row.into()),
+        ("name", name.into()),
+        ("found", found.into()),
+        ("path", path.into()),
+        ("events", events.into()),
+        ("profiles", profiles.into()),
+        ("reason", why.into()),
+    ])
 }

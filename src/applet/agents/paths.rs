@@ -4,8 +4,10 @@ use argh::FromArgs;
 
 use super::super::Start;
 use super::super::fail::{stdout, unusable};
+use super::super::value;
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
+use crate::install::text::Value;
 use crate::store::fault;
 use crate::store::place::Root;
 
@@ -44,9 +46,8 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     ];
     let mut out = stdout();
     if options.json || options.json_version.is_some() {
-        let object: serde_json::Map<String, serde_json::Value> =
-            paths.into_iter().map(|(name, path)| (name.to_string(), path.into())).collect();
-        writeln!(out, "{}", serde_json::Value::Object(object))?;
+        let object = paths.map(|(name, path)| (name, path.into()));
+        value::print(&mut out, &Value::from(object))?;
     } else {
         for (name, path) in paths {
             writeln!(out, "{name:<18} {}", Shown(&path))?;

@@ -3,15 +3,16 @@
 use core::mem::MaybeUninit;
 
 use argh::FromArgs;
-use serde_json::{Value, json};
 
 use super::super::Start;
 use super::super::fail::{errno, stdout};
-use super::super::installer::{Installer, machine, named, take_turn};
+use super::super::installer::{Installer, machine, named, put_diff, put_line, take_turn};
+use super::super::value;
 use super::{check_version, options};
-use crate::cli::{Exit, Fail, Shown};
+use crate::cli::{Exit, Fail};
 use crate::install::places::Site;
 use crate::install::recipe::{RECIPES, Recipe};
+use crate::install::text::Value;
 use crate::store::Store;
 use crate::store::place::Root;
 use crate::sys::fs::Errno;
@@ -90,33 +91,25 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     }
     let mut out = stdout();
     if options.json || options.json_version.is_some() {
-        let files: Vec<Value> = lines
-            .iter()
-            .map(|(recipe, site, result, why, _)| {
-                json!({
-                    "agent": recipe.agent, "harness": recipe.row, "path": site.path,
-                    "result": result, "reason": why,
-                })
-            })
-            .collect();
-        writeln!(out, "{}", json!({ "dry_run": options.dry_run, "files": files }))?;
+        let file = |(recipe, site, result, why, _): &(&Recipe, Site, &str, String, String)| {
+            Value::from([
+                ("agent", recipe.agent.into()),
+                ("harness", recipe.row.into()),
+                ("path", site.path.as_str().into()),
+                ("result", (*result).into()),
+                ("reason", why.as_str().into()),
+            ])
+        };
+        let files = lines.iter().map(file).collect::<Vec<_>>();
+        let object = Value::from([("dry_run", options.dry_run.into()), ("files", files.into())]);
+        value::print(&mut out, &object)?;
     } else {
         for (.., diff) in &lines {
-            for part in diff.lines() {
-                let part: Vec<String> = part.split('\t').map(|p| Shown(p).to_string()).collect();
-                writeln!(out, "{}", part.join("\t"))?;
-            }
+            put_diff(&mut out, diff)?;
         }
         for (recipe, site, result, why, _) in &lines {
             let result = if options.dry_run && *result == "removed" { "would go" } else { result };
-            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-            writeln!(
-                out,
-                "{:<12} {result:<12} {}{}",
-                recipe.agent,
-                Shown(&site.path),
-                Shown(&why)
-            )?;
+            put_line(&mut out, recipe.agent, result, &site.path, why)?;
         }
         if lines.is_empty() {
             out.put(b"no hooks of tongs were found\n")?;

@@ -45,10 +45,10 @@ pub(super) const PI: Row = Row {
 };
 
 /// Both generations. A server holds many sessions, subagents' among them. What
-/// says that one is a subagent's comes only when it is made or changed, unless
-/// our plugin, which remembers it, says so in `parentID`; so an idle session
-/// that is not known is left alone. What a subagent asks is asked in its parent's
-/// session, whose event it therefore is.
+/// says that one is a subagent's comes only when it is made or changed; so an idle
+/// session that is not known is left alone. What a subagent asks is asked in its
+/// parent's session, whose event it therefore is: our plugin, which remembers
+/// whose child it is, names the parent as the session and the child in `agent_id`.
 pub(super) const OPENCODE: Row = Row {
     id: "opencode",
     aliases: &["opencode-v2"],
