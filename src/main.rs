@@ -8,6 +8,9 @@
 #![no_main]
 #![allow(unsafe_code)]
 
+#[cfg(frameless)]
+mod frames;
+
 use core::ffi::{CStr, c_char, c_int};
 
 use tongs::applet::{Start, dispatch};

@@ -29,6 +29,9 @@ macro_rules! wants {
 }
 
 wants! {
+    // The first is one that no row lists: a list of it alone would pass for an
+    // empty C string, and those stand far from what a hook reads.
+    SchemaVersion = "schema_version",
     SessionId = "session_id",
     ThreadIdDash = "thread-id",
     CtxSessionId = "ctx.sessionId",
@@ -134,7 +137,6 @@ wants! {
     ExtraFailed = "extra.failed",
     ExtraResponse = "extra.assistant_response",
     // the normalised event of programs that report by themselves
-    SchemaVersion = "schema_version",
     EventId = "event_id",
     Status = "status",
     Detail = "detail",

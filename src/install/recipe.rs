@@ -251,7 +251,7 @@ const PLAIN: Recipe = Recipe {
 };
 
 /// Every recipe, in the order of `install --list`.
-pub static RECIPES: &[Recipe] = &[
+pub static RECIPES: [Recipe; 22] = [
     Recipe {
         agent: "claude",
         row: "claude",
@@ -745,7 +745,7 @@ mod tests {
 
     #[test]
     fn a_recipe_names_its_row_and_events_that_the_row_has() {
-        for recipe in RECIPES {
+        for recipe in &RECIPES {
             let row = harness::named(recipe.agent).unwrap();
             assert_eq!(row.id, recipe.row, "{}", recipe.agent);
             for event in recipe.events {

@@ -101,6 +101,7 @@ impl<'a> Checked<'a> {
 
     /// A text field; `None` where it is missing or something else. Keys that
     /// schema 0 does not have are missing there.
+    #[inline(always)]
     pub fn text_at(&self, key: Key) -> Option<Text<'a>> {
         let field = self.scan.get(key).filter(|_| !(self.legacy && dropped_from_legacy(key)));
         field.and_then(|f| f.text(self.bytes))
@@ -218,6 +219,7 @@ impl<'a> Check<'a> {
     }
 
     /// Optional whole number of at least `least`; missing and null are `None`.
+    #[inline(always)]
     fn int(&self, key: Key, least: u64) -> Result<Option<u64>, Fault> {
         let Some(field) = self.scan.get(key) else { return Ok(None) };
         if field.kind == Kind::Null {
@@ -438,6 +440,7 @@ impl<'a> Check<'a> {
     }
 }
 
+#[inline(always)]
 fn fits(text: Text<'_>, max: usize) -> bool {
     // Unescaping never makes a text longer.
     (text.raw().len() <= max || text.len() <= max) && !text.has_nul()
@@ -455,12 +458,13 @@ fn env_fits(object: &[u8]) -> bool {
 }
 
 /// A whole number from 0 to `i64::MAX`.
+#[inline(always)]
 fn integer(field: &Field, bytes: &[u8]) -> Option<u64> {
-    if field.kind != Kind::Integer {
+    let digits = field.value(bytes);
+    // One of twenty digits is too large in any case, for none begins with a zero.
+    if field.kind != Kind::Integer || digits.len() > 19 {
         return None;
     }
-    field.value(bytes).iter().try_fold(0u64, |n, digit| {
-        let n = n.checked_mul(10)?.checked_add(u64::from(digit.wrapping_sub(b'0')))?;
-        (n <= i64::MAX as u64).then_some(n)
-    })
+    let value = digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit.wrapping_sub(b'0')));
+    (value <= i64::MAX as u64).then_some(value)
 }

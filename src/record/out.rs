@@ -11,12 +11,14 @@ pub trait Sink {
 }
 
 impl Sink for Vec<u8> {
+    #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
 impl Sink for Sha256 {
+    #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
         self.update(bytes);
     }
@@ -39,6 +41,19 @@ impl<'b> Fixed<'b> {
     pub fn clear(&mut self) {
         self.len = 0;
         self.full = false;
+    }
+
+    /// As [`Sink::put`] of bytes whose number is known: so few are written without
+    /// a call, which costs more than they do.
+    #[inline(always)]
+    pub fn put_array<const N: usize>(&mut self, bytes: &[u8; N]) {
+        match self.buffer.get_mut(self.len..).and_then(|b| b.first_chunk_mut()) {
+            Some(room) if !self.full => {
+                *room = *bytes;
+                self.len += N;
+            }
+            _ => self.full = true,
+        }
     }
 
     /// What was written; `None` when something did not fit.
@@ -190,11 +205,6 @@ impl<'s, S: Sink> Object<'s, S> {
     pub fn open(sink: &'s mut S) -> Object<'s, S> {
         sink.put(b"{");
         Object { sink, first: true }
-    }
-
-    /// Goes on in an object that already has members.
-    pub fn resume(sink: &'s mut S) -> Object<'s, S> {
-        Object { sink, first: false }
     }
 
     /// Writes a key of plain ASCII and returns the sink for its value.

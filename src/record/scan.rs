@@ -501,11 +501,10 @@ impl Cursor<'_> {
     }
 
     fn digits(&mut self) -> Result<(), FaultKind> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at > start { Ok(()) } else { Err(FaultKind::Syntax) }
+        let rest = self.bytes.get(self.at..).unwrap_or(b"");
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        if count > 0 { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
     #[inline(never)]
@@ -533,6 +532,7 @@ const ONES: u64 = u64::MAX / 255;
 const TOPS: u64 = ONES << 7;
 
 /// Whether all bytes are printable ASCII, eight at a time.
+#[inline(always)]
 fn is_printable(bytes: &[u8]) -> bool {
     // Below 0x20 the subtraction borrows into the top bit; from 0x7f on, adding
     // one carries into it.
@@ -548,6 +548,7 @@ fn is_printable(bytes: &[u8]) -> bool {
 
 /// The top bits of the bytes of `x` that are zero. Bits above the lowest may be
 /// carries; the lowest is right.
+#[inline(always)]
 fn zeros(x: u64) -> u64 {
     x.wrapping_sub(ONES) & !x & TOPS
 }

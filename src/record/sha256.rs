@@ -34,6 +34,7 @@ impl Default for Sha256 {
 
 impl Sha256 {
     /// Takes more bytes of the message.
+    #[inline(always)]
     pub fn update(&mut self, mut data: &[u8]) {
         self.bytes += data.len() as u64;
         while !data.is_empty() {

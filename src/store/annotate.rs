@@ -5,7 +5,7 @@
 //! in the same order, with every character escaped that a terminal acts on.
 
 use crate::record::check::dropped_from_legacy;
-use crate::record::out::{self, Object, Sink, Style};
+use crate::record::out::{self, Fixed, Object, Sink, Style};
 use crate::record::{Checked, Key, Status};
 
 /// Seconds after which an idle session needs attention.
@@ -72,39 +72,69 @@ impl Derived {
 /// Writes a session: the record with its derived fields, as one object on one
 /// line.
 pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived) {
-    let mut object = if record.verbatim {
+    if record.verbatim {
         let bytes = record.bytes();
         sink.put(bytes.get(..bytes.len() - 1).unwrap_or(b"{"));
-        Object::resume(sink)
     } else {
-        put_anew(sink, record)
-    };
-    // With the names as constants no copy is a call, which costs more than it.
-    macro_rules! name {
+        put_anew(sink, record);
+    }
+    macro_rules! member {
         ($key:ident) => {
-            const { Key::$key.name() }
+            const { &member::<{ Key::$key.name().len() + 4 }>(Key::$key.name()) }
         };
     }
+    let mut room = [0; TAIL];
+    let mut tail = Fixed::new(&mut room);
     if record.text_at(Key::LaunchId).is_none() {
-        object.key(name!(LaunchId)).put(b"\"\"");
+        tail.put_array(member!(LaunchId));
+        tail.put_array(b"\"\"");
     }
     if record.text_at(Key::ProfileId).is_none() {
-        object.key(name!(ProfileId)).put(b"\"\"");
+        tail.put_array(member!(ProfileId));
+        tail.put_array(b"\"\"");
     }
-    let sink = object.key(name!(ShortId));
-    sink.put(b"\"");
-    sink.put(&derived.short_id);
-    sink.put(b"\"");
-    out::int(object.key(name!(AgeSeconds)), derived.age_seconds);
-    object.bool(name!(NeedsAttention), derived.needs_attention);
-    object.bool(name!(Seen), derived.seen);
-    object.bool(name!(Quiet), derived.quiet);
-    object.bool(name!(Unverified), derived.unverified);
-    object.close();
+    tail.put_array(member!(ShortId));
+    tail.put_array(b"\"");
+    tail.put_array(&derived.short_id);
+    tail.put_array(b"\"");
+    tail.put_array(member!(AgeSeconds));
+    out::int(&mut tail, derived.age_seconds);
+    macro_rules! flag {
+        ($key:ident, $is_so:expr) => {
+            tail.put_array(member!($key));
+            if $is_so {
+                tail.put_array(b"true");
+            } else {
+                tail.put_array(b"false");
+            }
+        };
+    }
+    flag!(NeedsAttention, derived.needs_attention);
+    flag!(Seen, derived.seen);
+    flag!(Quiet, derived.quiet);
+    flag!(Unverified, derived.unverified);
+    tail.put_array(b"}");
+    sink.put(tail.bytes().unwrap_or(b"}"));
+}
+
+/// More bytes than the derived fields take.
+const TAIL: usize = 256;
+
+/// `,"NAME":` as a constant, four bytes longer than the name.
+const fn member<const N: usize>(name: &str) -> [u8; N] {
+    let mut text = [b'"'; N];
+    text[0] = b',';
+    let mut at = 0;
+    while at < name.len() {
+        text[2 + at] = name.as_bytes()[at];
+        at += 1;
+    }
+    text[N - 1] = b':';
+    text
 }
 
 /// Writes a record's fields, normalised, without the closing brace.
-fn put_anew<'s, S: Sink>(sink: &'s mut S, record: &Checked<'_>) -> Object<'s, S> {
+fn put_anew(sink: &mut impl Sink, record: &Checked<'_>) {
     let bytes = record.bytes();
     let mut object = Object::open(sink);
     for field in record.fields() {
@@ -145,7 +175,6 @@ fn put_anew<'s, S: Sink>(sink: &'s mut S, record: &Checked<'_>) -> Object<'s, S>
         let identity = if record.identified() { "identified" } else { "unresolved" };
         object.str(Key::ProcessIdentity.name(), identity);
     }
-    object
 }
 
 /// Keys that [`put_anew`] writes in their settled form.

@@ -326,9 +326,10 @@ impl Better {
 }
 
 fn feed(hasher: &mut impl Hasher, text: Text<'_>) {
-    match text.plain() {
-        Some(plain) => hasher.write(plain.as_bytes()),
-        None => text.chars().for_each(|c| hasher.write(c.encode_utf8(&mut [0; 4]).as_bytes())),
+    if text.is_escaped() {
+        text.chars().for_each(|c| hasher.write(c.encode_utf8(&mut [0; 4]).as_bytes()));
+    } else {
+        hasher.write(text.raw());
     }
     hasher.write_u8(0xff);
 }

@@ -349,7 +349,7 @@ fn print(recipes: &[&'static Recipe], hook: &str) -> Result<Exit, Fail> {
 fn list(machine: &Machine<'_>, json: bool) -> Result<Exit, Fail> {
     let mut out = stdout();
     let mut rows = Vec::new();
-    for recipe in RECIPES {
+    for recipe in &RECIPES {
         let name = harness::find(recipe.row).map_or("", |row| row.name);
         let paths: Vec<String> = match recipe.files {
             Files::PerEvent(dir) => vec![format!("{}/{dir}", machine.home_of(&recipe.home))],
