@@ -83,6 +83,14 @@ pub fn words<'a>(args: &'a [&'a [u8]]) -> Result<Vec<&'a str>, Fail> {
     args.iter().map(text).collect()
 }
 
+/// An option whose value is none of those that it can have.
+pub fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
+    Fail::new(
+        Exit::Usage,
+        format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
+    )
+}
+
 /// An error number in words.
 pub fn errno(e: Errno) -> String {
     reason(&os(e))

@@ -18,8 +18,10 @@ mod multi;
 mod processes;
 mod rest;
 mod store;
+mod upkeep;
 mod value;
 mod view;
+mod waiting;
 mod writer;
 
 use crate::sys::env::Env;

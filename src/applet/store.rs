@@ -7,6 +7,9 @@ use crate::store::place::Root;
 use crate::store::{Store, Trouble};
 use crate::sys::env::Env;
 
+/// Milliseconds that a command waits for locks.
+pub const LOCKS_MS: u64 = 2000;
+
 /// The store as a reader finds it.
 pub enum Found {
     /// It is there.

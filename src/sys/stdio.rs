@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::fs::Errno;
 use super::guard::{Standard, standard};
+use super::watch::Alarm;
 
 /// The standard descriptors that were closed when this program began, as a set:
 /// descriptor n is bit n.
@@ -105,6 +106,11 @@ pub fn wait(ms: i64) -> Ready {
         }
         _ => Ready::No,
     }
+}
+
+/// What wakes a sleeper when standard input has something, or its end.
+pub fn in_alarm() -> Alarm<'static> {
+    Alarm::of(stdin())
 }
 
 /// Writes to standard output once.

@@ -112,6 +112,13 @@ impl End {
 #[derive(Clone, Copy, Debug)]
 pub struct Alarm<'f>(BorrowedFd<'f>);
 
+impl<'f> Alarm<'f> {
+    /// Goes off when a descriptor can be read, or has no other end any more.
+    pub(super) fn of(fd: BorrowedFd<'f>) -> Alarm<'f> {
+        Alarm(fd)
+    }
+}
+
 /// Sleeps until one of the alarms goes off or `ms` milliseconds are over; says
 /// whether one did. A signal may end it early.
 pub fn sleep(alarms: &[Alarm<'_>], ms: u64) -> bool {

@@ -35,3 +35,14 @@ found=$("$venv/bin/python" -c \
     'import importlib.metadata as m; print(m.version("claude-fleet-monitor"))' 2>/dev/null) || found=none
 [ "$found" = "$version" ] || die "'$venv' has claude-fleet-monitor $found, not $version"
 "$venv/bin/python" "$here/check.py" "$@"
+
+# The server for agents, with the official client of its protocol.
+client=2.3.0
+if [ -n "${scratch:-}" ]; then
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "mcp==$client" ||
+        die "cannot install mcp $client: is PyPI within reach?"
+elif ! "$venv/bin/python" -c 'import mcp' 2>/dev/null; then
+    echo "skipped the client of the Model Context Protocol: '$venv' has none" >&2
+    exit 0
+fi
+"$venv/bin/python" "$here/client.py" "$1"

@@ -29,6 +29,8 @@ mod interrupt;
 mod launcher;
 /// The man pages: lint, names, examples.
 mod man;
+/// The server for agents.
+mod mcp;
 /// What is dispatched to what.
 mod multi;
 /// Writing for programs that have no hook.

@@ -3,20 +3,12 @@
 use argh::FromArgs;
 
 use super::super::Start;
-use super::super::fail::{stdout, trouble};
-use super::super::processes::{Table, boot};
-use super::super::rest::Notes;
-use super::super::store::{Found, find, make};
-use super::notify::LOCKS_MS;
+use super::super::fail::stdout;
+use super::super::upkeep::{maintain, open};
 use super::{check_version, options};
 use crate::cli::{Exit, Fail};
-use crate::probe::Here;
 use crate::record::out::{Object, Sink};
-use crate::store::maintain::{Done, Mode, Outcome, maintain_store};
-use crate::store::{Patience, Store};
-use crate::sys::clock::Now;
-use crate::sys::env::Env;
-use crate::sys::{guard, stdio};
+use crate::store::maintain::{Done, Mode, Outcome};
 
 /// Find agents that no hook reported and turns that were interrupted, and remove records that are over.
 #[derive(FromArgs)]
@@ -107,26 +99,4 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
         Outcome::Unavailable(_) => Err(Fail::new(Exit::No, why)),
         Outcome::Done(_) | Outcome::Recent => Ok(Exit::Ok),
     }
-}
-
-/// Opens the store; a run that may write makes it, so that the agents that are
-/// already at work are seen.
-fn open(env: &Env<'_>, mode: Mode) -> Result<Option<Store>, String> {
-    match find(env) {
-        Found::Open(store) => Ok(Some(store)),
-        Found::Missing if mode == Mode::Forced => make(env).map(Some).map_err(|fail| fail.text),
-        Found::Missing => Ok(None),
-        Found::Unavailable(why, root) => Err(trouble(why, &root)),
-    }
-}
-
-fn maintain(store: &Store, mode: Mode, env: &Env<'_>) -> Outcome {
-    let Some(ticking) = guard::tick_only(LOCKS_MS) else {
-        return Outcome::Unavailable(Done::default());
-    };
-    stdio::private_umask();
-    let patience = Patience::of(ticking, LOCKS_MS);
-    let (now, here) = (Now::read(), Here::read());
-    let mut table = Table::new(&here, now, patience, Notes::find(env));
-    maintain_store(store, mode, &now, patience, boot(&here), &mut table)
 }

@@ -5,6 +5,7 @@ mod doctor;
 mod forget;
 mod install;
 mod lookup;
+mod mcp;
 mod notify;
 mod paths;
 mod record;
@@ -16,7 +17,7 @@ mod tree;
 mod uninstall;
 mod wait;
 
-use super::fail::{Stderr, early, end, stdout, words};
+use super::fail::{Stderr, bad_value, early, end, stdout, words};
 use super::{Start, settle_command};
 use crate::cli::{Exit, Fail, complain, parse};
 use crate::harness::{self, ROWS, Row};
@@ -65,6 +66,7 @@ const COMMANDS: &[Command] = &[
         about: "look for what keeps sessions from being seen",
         run: doctor::run,
     },
+    Command { name: "mcp", about: "serve the sessions to agents", run: mcp::run },
     Command { name: "paths", about: "print the files and directories in use", run: paths::run },
     Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },
 ];
@@ -142,14 +144,6 @@ fn check_version(version: Option<u32>) -> Result<(), Fail> {
             Err(Fail::new(Exit::Usage, format!("there is no JSON version {n}: this build has 1")))
         }
     }
-}
-
-/// An option whose value is none of those that it can have.
-fn bad_value(option: &str, value: &str, values: &[&str]) -> Fail {
-    Fail::new(
-        Exit::Usage,
-        format!("--{option} cannot be '{value}': it is one of {}", values.join(", ")),
-    )
 }
 
 /// The limits of a walk as a command line gives them.

@@ -8,7 +8,7 @@ use super::super::dir::absolute;
 use super::super::draft::{Draft, Owner, UNRESOLVED};
 use super::super::fail::{errno, no_timer, stdout, unwritten};
 use super::super::processes;
-use super::super::store::make;
+use super::super::store::{LOCKS_MS, make};
 use super::super::writer::{Writer, Wrote, marks};
 use super::{check_version, harness, options};
 use crate::cli::{Exit, Fail};
@@ -21,9 +21,6 @@ use crate::record::{Key, Status, limit};
 use crate::store::{Reader, Scratch, Store};
 use crate::sys::clock::Now;
 use crate::sys::{guard, stdio};
-
-/// Milliseconds that a command waits for locks.
-pub const LOCKS_MS: u64 = 2000;
 
 /// Write a record for a program that has no hook.
 #[derive(FromArgs)]
