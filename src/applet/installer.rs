@@ -8,10 +8,11 @@ use crate::harness;
 use crate::install::backup::{Backups, Before};
 use crate::install::codex::{self, Trust};
 use crate::install::command::HOOK;
-use crate::install::file::{Place, Trouble, Was};
+use crate::install::file::{Place, Trouble};
 use crate::install::places::{Machine, Site, is_program, is_there};
 use crate::install::plan::{self, Look, Refusal};
 use crate::install::recipe::{RECIPES, Recipe, Switch, WITHOUT};
+use crate::install::server;
 use crate::install::text::diff;
 use crate::store::Store;
 use crate::sys::env::Var;
@@ -201,7 +202,17 @@ pub fn take_turn(start: &Start<'_>) -> Result<(Store, Backups), Fail> {
     Ok((store, backups))
 }
 
-fn problem(trouble: &Trouble, snippet: impl FnOnce() -> Option<String>) -> Problem {
+/// What a file should be.
+enum Wanted {
+    /// As it is.
+    Same,
+    /// This.
+    Text(String),
+    /// Not there.
+    Nothing,
+}
+
+fn problem(trouble: &Trouble, snippet: &dyn Fn() -> Option<String>) -> Problem {
     let (exit, why, helps) = match trouble {
         Trouble::Io(e) => (Exit::Io, errno(*e), false),
         Trouble::ReadOnly => (Exit::Io, "it is read-only".to_string(), true),
@@ -248,74 +259,122 @@ impl Installer<'_> {
     /// Puts the hooks into one file; with `dry` only says what would change.
     pub fn put(&self, recipe: &Recipe, site: &Site, dry: bool) -> Result<Changed, Problem> {
         let snippet = || self.wanted(recipe, site, None).ok();
+        let want = |old: Option<&str>| self.wanted(recipe, site, old).map(Wanted::Text);
+        let had = |old: &str| self.has_ours(recipe, site, old).unwrap_or(false);
+        self.change(recipe.agent, site, dry, &want, &had, &snippet)
+    }
+
+    /// Takes the hooks out of one file.
+    pub fn take(&self, recipe: &Recipe, site: &Site, dry: bool) -> Result<Changed, Problem> {
+        let want = |old: Option<&str>| match old.map(|old| self.left(recipe, site, old)) {
+            None | Some(Ok(None) | Err(Refusal::NotOurs)) => Ok(Wanted::Same),
+            Some(Ok(Some(Some(text)))) => Ok(Wanted::Text(text)),
+            Some(Ok(Some(None))) => Ok(Wanted::Nothing),
+            Some(Err(refusal)) => Err(refusal),
+        };
+        let changed = self.change(recipe.agent, site, dry, &want, &|_| true, &|| None)?;
+        self.forget(recipe.agent, site, changed.changed && !dry);
+        Ok(changed)
+    }
+
+    /// Registers the server for agents with a harness; `None` where that is to be
+    /// done by hand.
+    pub fn register(&self, recipe: &Recipe, dry: bool) -> Option<(Site, Result<Changed, Problem>)> {
+        let (servers, site) = (recipe.servers.as_ref()?, self.machine.servers(recipe)?);
+        let program = match self.hook.rsplit_once('/') {
+            Some((dir, _)) => format!("{dir}/{}", server::PROGRAM),
+            None => server::PROGRAM.to_string(),
+        };
+        let want = |old: Option<&str>| server::put(servers, old, &program).map(Wanted::Text);
+        let had = |old: &str| {
+            let hooks = self.machine.sites(recipe).into_iter().find(|s| s.path == site.path);
+            let ours = hooks.is_some_and(|s| self.has_ours(recipe, &s, old).unwrap_or(false));
+            ours || server::take(servers, old).is_ok_and(|taken| taken.is_some())
+        };
+        let snippet = || server::put(servers, None, &program).ok();
+        let changed = self.change(recipe.agent, &site, dry, &want, &had, &snippet);
+        Some((site, changed))
+    }
+
+    /// Takes the registration of the server back.
+    pub fn unregister(
+        &self,
+        recipe: &Recipe,
+        dry: bool,
+    ) -> Option<(Site, Result<Changed, Problem>)> {
+        let (servers, site) = (recipe.servers.as_ref()?, self.machine.servers(recipe)?);
+        let before = self.backups.as_ref().and_then(|b| b.find(recipe.agent, &site.path));
+        let shared = self.machine.sites(recipe).iter().any(|s| s.path == site.path);
+        let want = |old: Option<&str>| {
+            let Some(old) = old else { return Ok(Wanted::Same) };
+            let Some(text) = server::take(servers, old)? else { return Ok(Wanted::Same) };
+            let made = matches!(before, Some(Before::Absent)) && !shared;
+            Ok(if made && server::is_bare(servers, &text) {
+                Wanted::Nothing
+            } else {
+                Wanted::Text(text)
+            })
+        };
+        let changed = self.change(recipe.agent, &site, dry, &want, &|_| true, &|| None);
+        if !shared {
+            self.forget(recipe.agent, &site, changed.as_ref().is_ok_and(|c| c.changed && !dry));
+        }
+        Some((site, changed))
+    }
+
+    fn forget(&self, agent: &str, site: &Site, taken: bool) {
+        if let Some(backups) = self.backups.as_ref().filter(|_| taken) {
+            // A backup that stays does no harm.
+            let _ = backups.forget(agent, &site.path);
+        }
+    }
+
+    /// Changes one file to what is wanted, and begins anew where another program
+    /// was faster. What it was is kept, unless it had something of ours.
+    fn change(
+        &self,
+        agent: &str,
+        site: &Site,
+        dry: bool,
+        want: &dyn Fn(Option<&str>) -> Result<Wanted, Refusal>,
+        had: &dyn Fn(&str) -> bool,
+        snippet: &dyn Fn() -> Option<String>,
+    ) -> Result<Changed, Problem> {
         let trouble = |t: Trouble| problem(&t, snippet);
         for _ in 0..TRIES {
             let mut place = Place::find(&site.path).map_err(trouble)?;
             let was = place.read().map_err(trouble)?;
             let old = was.text.as_deref();
-            let new = self.wanted(recipe, site, old).map_err(|r| refused(&r))?;
-            if old == Some(&*new) {
-                return Ok(Changed::nothing());
-            }
+            let new = match want(old).map_err(|r| refused(&r))? {
+                Wanted::Same => return Ok(Changed::nothing()),
+                Wanted::Text(text) if old == Some(&*text) => return Ok(Changed::nothing()),
+                Wanted::Text(text) => Some(text),
+                Wanted::Nothing => None,
+            };
             place.check(&was).map_err(trouble)?;
             let mut changed = Changed { changed: true, diff: String::new(), backup: None };
             if dry {
-                changed.diff = difference(&place, old, Some(&new));
+                changed.diff = difference(&place, old, new.as_deref());
                 return Ok(changed);
             }
-            let had = old.is_some_and(|old| self.has_ours(recipe, site, old).unwrap_or(false));
-            if let Some(backups) = self.backups.as_ref().filter(|_| !had) {
+            if let Some(backups) = self.backups.as_ref().filter(|_| !old.is_some_and(had)) {
                 let before = match old {
                     Some(text) => Before::Text(text.to_string()),
                     None => Before::Absent,
                 };
-                let name = backups.keep(recipe.agent, &site.path, &before);
+                let name = backups.keep(agent, &site.path, &before);
                 changed.backup = Some(name.map_err(|e| Problem {
                     exit: Exit::Io,
                     why: format!("its backup cannot be written: {}", errno(e)),
                     snippet: None,
                 })?);
             }
-            match place.write(&was, &new, site.mode) {
-                Ok(()) => return Ok(changed),
-                Err(Trouble::Changed) => {}
-                Err(t) => return Err(trouble(t)),
-            }
-        }
-        Err(trouble(Trouble::Changed))
-    }
-
-    /// Takes the hooks out of one file.
-    pub fn take(&self, recipe: &Recipe, site: &Site, dry: bool) -> Result<Changed, Problem> {
-        let trouble = |t: Trouble| problem(&t, || None);
-        for _ in 0..TRIES {
-            let mut place = Place::find(&site.path).map_err(trouble)?;
-            let was = place.read().map_err(trouble)?;
-            let Some(old) = was.text.as_deref() else { return Ok(Changed::nothing()) };
-            let new = match self.left(recipe, site, old) {
-                Ok(Some(new)) => new,
-                Ok(None) => return Ok(Changed::nothing()),
-                Err(Refusal::NotOurs) => return Ok(Changed::nothing()),
-                Err(refusal) => return Err(refused(&refusal)),
-            };
-            place.check(&was).map_err(trouble)?;
-            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
-            if dry {
-                changed.diff = difference(&place, Some(old), new.as_deref());
-                return Ok(changed);
-            }
             let done = match &new {
                 Some(new) => place.write(&was, new, site.mode),
                 None => place.remove(&was),
             };
             match done {
-                Ok(()) => {
-                    if let Some(backups) = &self.backups {
-                        // A backup that stays does no harm.
-                        let _ = backups.forget(recipe.agent, &site.path);
-                    }
-                    return Ok(changed);
-                }
+                Ok(()) => return Ok(changed),
                 Err(Trouble::Changed) => {}
                 Err(t) => return Err(trouble(t)),
             }
@@ -351,7 +410,7 @@ impl Installer<'_> {
 
     /// Looks at one file.
     pub fn look(&self, recipe: &Recipe, site: &Site) -> Result<Look, Problem> {
-        let trouble = |t: Trouble| problem(&t, || None);
+        let trouble = |t: Trouble| problem(&t, &|| None);
         let was = Place::find(&site.path).and_then(|place| place.read()).map_err(trouble)?;
         let old = was.text.as_deref();
         match site.whole {
@@ -451,34 +510,20 @@ impl Installer<'_> {
         }
     }
 
+    /// Changes `config.toml` of Codex, of which no backup is taken: what is put
+    /// into it is taken out whole.
     fn edit(
         &self,
         path: &str,
         dry: bool,
         change: impl Fn(Option<&str>) -> Result<String, Refusal>,
     ) -> Result<Changed, Problem> {
-        let trouble = |t: Trouble| problem(&t, || None);
-        for _ in 0..TRIES {
-            let mut place = Place::find(path).map_err(trouble)?;
-            let was: Was = place.read().map_err(trouble)?;
-            let old = was.text.as_deref();
-            let new = change(old).map_err(|r| refused(&r))?;
-            if old.unwrap_or("") == new {
-                return Ok(Changed::nothing());
-            }
-            place.check(&was).map_err(trouble)?;
-            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
-            if dry {
-                changed.diff = difference(&place, old, Some(&new));
-                return Ok(changed);
-            }
-            match place.write(&was, &new, 0o600) {
-                Ok(()) => return Ok(changed),
-                Err(Trouble::Changed) => {}
-                Err(t) => return Err(trouble(t)),
-            }
-        }
-        Err(trouble(Trouble::Changed))
+        let site = Site { path: path.to_string(), event: "", mode: 0o600, whole: None };
+        let want = |old: Option<&str>| match change(old)? {
+            text if old.unwrap_or("") == text => Ok(Wanted::Same),
+            text => Ok(Wanted::Text(text)),
+        };
+        self.change("codex", &site, dry, &want, &|_| true, &|| None)
     }
 }
 

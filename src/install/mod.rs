@@ -13,4 +13,5 @@ pub mod places;
 pub mod plan;
 pub mod plugins;
 pub mod recipe;
+pub mod server;
 pub mod text;

@@ -4,6 +4,7 @@ use core::mem::MaybeUninit;
 use std::ffi::CString;
 
 use super::recipe::{Files, Home, RECIPES, Recipe, Shape};
+use super::server::Listed;
 use crate::harness;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May};
@@ -114,6 +115,23 @@ impl Machine<'_> {
                 recipe.events.iter().map(each).collect()
             }
         }
+    }
+
+    /// The file in which a harness lists its servers.
+    pub fn servers(&self, recipe: &Recipe) -> Option<Site> {
+        let home = self.home_of(&recipe.home);
+        let path = match recipe.servers.as_ref()?.file {
+            Listed::In(name) => format!("{home}/{name}"),
+            Listed::Prefer(first, second) => {
+                let first = format!("{home}/{first}");
+                if is_there(&first) { first } else { format!("{home}/{second}") }
+            }
+            Listed::Beside(name) => {
+                let moved = recipe.home.var.and_then(|var| self.var(var)).is_some();
+                format!("{}/{name}", if moved { &home } else { &self.home })
+            }
+        };
+        Some(Site { path, event: "", mode: 0o600, whole: None })
     }
 
     /// Other directories of settings of the same harness, which the variable

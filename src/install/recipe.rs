@@ -7,6 +7,7 @@
 
 use super::command::Runs;
 use super::plugins::Plugin;
+use super::server::{self, Listed, Servers};
 use super::text::{Step, Value, json::Dialect};
 use crate::sys::env::Var;
 
@@ -34,6 +35,9 @@ pub struct Recipe {
     pub runs: Runs,
     /// The settings that turn hooks off.
     pub switches: &'static [Switch],
+    /// Where it lists the servers that it starts for its agents; `None` where
+    /// that is to be done by hand.
+    pub servers: Option<Servers>,
     /// What the user has to do after the first installation; empty for nothing
     /// but starting open sessions anew.
     pub then: &'static str,
@@ -236,6 +240,10 @@ const fn config(below: &'static str) -> Home {
     Home { var: None, below_var: "", xdg: true, below }
 }
 
+const fn json(below: &'static [&'static str], entry: fn(&str) -> Value) -> server::Shape {
+    server::Shape::Json(Dialect::Comments, below, entry)
+}
+
 const PLAIN: Recipe = Recipe {
     agent: "",
     row: "",
@@ -247,6 +255,7 @@ const PLAIN: Recipe = Recipe {
     events: &[],
     runs: Runs::Shell,
     switches: &[],
+    servers: None,
     then: "",
 };
 
@@ -287,6 +296,10 @@ pub static RECIPES: [Recipe; 22] = [
                 true,
             ),
         ],
+        servers: Some(Servers {
+            file: Listed::Beside(".claude.json"),
+            shape: json(&["mcpServers"], server::typed),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -311,6 +324,7 @@ pub static RECIPES: [Recipe; 22] = [
         ],
         switches: &[Switch::Toml("config.toml", &["features", "hooks"], false)],
         then: "Codex runs no hook that was not reviewed: start codex, enter /hooks and trust them",
+        servers: Some(Servers { file: Listed::In("config.toml"), shape: server::Shape::Toml }),
         ..PLAIN
     },
     Recipe {
@@ -340,6 +354,10 @@ pub static RECIPES: [Recipe; 22] = [
             Switch::Names(&["hooksConfig", "disabled"], "tongs"),
             Switch::Here(&["hooksConfig", "enabled"], false),
         ],
+        servers: Some(Servers {
+            file: Listed::In("settings.json"),
+            shape: json(&["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -369,6 +387,10 @@ pub static RECIPES: [Recipe; 22] = [
             "sessionEnd",
         ],
         switches: &[Switch::There("settings.json", &["disableAllHooks"], true)],
+        servers: Some(Servers {
+            file: Listed::In("mcp-config.json"),
+            shape: json(&["mcpServers"], server::local),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -395,6 +417,10 @@ pub static RECIPES: [Recipe; 22] = [
             "preCompact",
             "sessionEnd",
         ],
+        servers: Some(Servers {
+            file: Listed::In("mcp.json"),
+            shape: json(&["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -408,6 +434,10 @@ pub static RECIPES: [Recipe; 22] = [
         },
         files: Files::One("plugins/tongs.js"),
         shape: Shape::Plugin(Plugin::OpenCode),
+        servers: Some(Servers {
+            file: Listed::Prefer("opencode.jsonc", "opencode.json"),
+            shape: json(&["mcp"], server::listed),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -442,6 +472,10 @@ pub static RECIPES: [Recipe; 22] = [
             "SessionEnd",
         ],
         switches: &[Switch::Here(&["disableAllHooks"], true)],
+        servers: Some(Servers {
+            file: Listed::In("settings.json"),
+            shape: json(&["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -462,6 +496,10 @@ pub static RECIPES: [Recipe; 22] = [
             "SessionEnd",
         ],
         then: "Droid asks for a review of changed hooks: start droid and enter /hooks",
+        servers: Some(Servers {
+            file: Listed::In("mcp.json"),
+            shape: json(&["mcpServers"], server::typed),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -586,6 +624,10 @@ pub static RECIPES: [Recipe; 22] = [
             ..NESTED
         }),
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
+        servers: Some(Servers {
+            file: Listed::In("settings/mcp.json"),
+            shape: json(&["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -615,6 +657,10 @@ pub static RECIPES: [Recipe; 22] = [
             "post_mcp_tool_use",
             "post_cascade_response",
         ],
+        servers: Some(Servers {
+            file: Listed::In("mcp_config.json"),
+            shape: json(&["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -643,6 +689,10 @@ pub static RECIPES: [Recipe; 22] = [
         files: Files::One("crush.json"),
         shape: Shape::Json(Json { nest: Nest::Flat, entry: named_5, ..NESTED }),
         events: &["PreToolUse"],
+        servers: Some(Servers {
+            file: Listed::In("crush.json"),
+            shape: json(&["mcp"], server::typed),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -670,6 +720,10 @@ pub static RECIPES: [Recipe; 22] = [
         home: config("amp"),
         files: Files::One("plugins/tongs.ts"),
         shape: Shape::Plugin(Plugin::Amp),
+        servers: Some(Servers {
+            file: Listed::In("settings.json"),
+            shape: json(&["amp.mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {

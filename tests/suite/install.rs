@@ -797,3 +797,111 @@ fn what_install_wrote_shows_a_session_and_purge_leaves_nothing() {
     assert!(!world.state().exists());
     assert_eq!(tree(&world.path("home")).len(), 0);
 }
+
+#[test]
+fn the_server_is_registered_beside_the_hooks_and_taken_out_again() {
+    let with: Vec<&Recipe> = RECIPES.iter().filter(|r| r.servers.is_some()).collect();
+    assert!(with.len() >= 12);
+    for recipe in with {
+        for text in
+            ["", "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"b\": {\"command\": \"x\"}}\n}\n"]
+        {
+            let world = World::new();
+            // Where the server goes, and what a user may have there.
+            fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
+            let ran = world.agents(&["install", "--agent", recipe.agent, "--mcp", "--json"]);
+            fine(&ran);
+            let files = ran.json()["files"].as_array().unwrap().clone();
+            assert!(files.iter().all(|f| f["result"] == "unchanged"), "{files:?}");
+            let file = PathBuf::from(files.last().unwrap()["path"].as_str().unwrap());
+            let agents = world.path("bin/tongs-agents");
+            let held = fs::read_to_string(&file).unwrap();
+            assert!(held.contains(agents.to_str().unwrap()), "{held}");
+            fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+            assert_eq!(settings(&world).len(), 0, "{}", recipe.agent);
+            if text.is_empty()
+                || recipe.row == "codex"
+                || matches!(&recipe.shape, Shape::Json(j) if j.dialect == Dialect::Strict && file_of(&world, recipe) == file)
+            {
+                continue;
+            }
+            write(&file, text);
+            let before = settings(&world);
+            let ran = world.agents(&["install", "--agent", recipe.agent, "--mcp", "--json"]);
+            fine(&ran);
+            assert_schema(&world, "install", &ran.json());
+            assert!(fs::read_to_string(&file).unwrap().contains("// mine"), "{}", recipe.agent);
+            let once = settings(&world);
+            fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
+            assert_eq!(settings(&world), once, "{}", recipe.agent);
+            fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+            assert_eq!(settings(&world), before, "{}", recipe.agent);
+        }
+    }
+}
+
+#[test]
+fn a_server_of_somebody_else_by_our_name_stays() {
+    for (agent, file, text) in [
+        (
+            "claude",
+            "home/.claude.json",
+            "{\"mcpServers\": {\"tongs\": {\"command\": \"mine\", \"args\": [\"mcp\"]}}}",
+        ),
+        (
+            "opencode",
+            "home/.config/opencode/opencode.json",
+            "{\"mcp\": {\"tongs\": {\"type\": \"remote\", \"url\": \"x\"}}}",
+        ),
+        ("codex", "home/.codex/config.toml", "[mcp_servers.tongs]\ncommand = \"mine\"\n"),
+        ("codex", "home/.codex/config.toml", "mcp_servers = {tongs = {command = \"mine\"}}\n"),
+    ] {
+        let world = World::new();
+        write(&world.path(file), text);
+        let ran = world.agents(&["install", "--agent", agent, "--mcp"]);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        fine(&world.agents(&["uninstall", "--agent", agent]));
+        assert_eq!(fs::read_to_string(world.path(file)).unwrap(), text);
+    }
+    // One of ours that moved is set right.
+    let world = World::new();
+    let file = world.path("home/.codex/config.toml");
+    write(
+        &file,
+        "[mcp_servers.tongs]\ncommand = \"/old/tongs-agents\"\nargs = [\"mcp\"]\nenabled = false\n",
+    );
+    fine(&world.agents(&["install", "--agent", "codex", "--mcp"]));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(world.path("bin/tongs-agents").to_str().unwrap()), "{text}");
+    assert!(text.contains("enabled = false"), "{text}");
+    let ran = world.agents(&["install", "--agent", "goose", "--mcp"]);
+    fine(&ran);
+    assert!(ran.err.contains("tongs-agents mcp"), "{ran:?}");
+}
+
+/// `make install` brings a file for managed settings for every harness.
+#[test]
+fn ready_made_files_are_installed_for_every_harness() {
+    let test = "ready_made_files_are_installed_for_every_harness";
+    if crate::world::static_tongs(test).is_none() || !has_tool("make", test) {
+        return;
+    }
+    let world = World::new();
+    let mut make = Command::new("make");
+    make.current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["-s", "install", "prefix=/usr"])
+        .arg(format!("DESTDIR={}", world.path("a b").display()));
+    fine(&finish(make, b""));
+    let dir = world.path("a b/usr/share/tongs/hooks");
+    let names: Vec<String> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(names.len(), RECIPES.len(), "{names:?}");
+    for recipe in RECIPES {
+        let name = names.iter().find(|n| n.split('.').next() == Some(recipe.agent)).unwrap();
+        let args =
+            ["install", "--print", "--agent", recipe.agent, "--hook-path", "/usr/bin/tongs-hook"];
+        assert_eq!(fs::read_to_string(dir.join(name)).unwrap(), world.agents(&args).out);
+    }
+}

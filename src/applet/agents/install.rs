@@ -56,6 +56,9 @@ struct Options {
     /// the hook's path; default: beside this program
     #[argh(option, arg_name = "P")]
     hook_path: Option<String>,
+    /// register 'tongs-agents mcp' with the harnesses as well
+    #[argh(switch)]
+    mcp: bool,
     /// tell Codex that its hooks were reviewed
     #[argh(switch)]
     trust_codex: bool,
@@ -155,7 +158,7 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let report = if options.check {
         check(&installer, &recipes)
     } else {
-        install(&installer, &recipes, options.dry_run, options.trust_codex)
+        install(&installer, &recipes, &options)
     };
     drop(store);
     tell(&report, &installer, json, options.dry_run)?;
@@ -178,12 +181,8 @@ impl Report {
     }
 }
 
-fn install(
-    installer: &Installer<'_>,
-    recipes: &[&'static Recipe],
-    dry: bool,
-    trust: bool,
-) -> Report {
+fn install(installer: &Installer<'_>, recipes: &[&'static Recipe], options: &Options) -> Report {
+    let (dry, trust) = (options.dry_run, options.trust_codex);
     let mut report = Report { lines: Vec::new(), notes: Vec::new(), exit: Exit::Ok };
     for recipe in recipes {
         let sites = installer.machine.sites(recipe);
@@ -206,11 +205,42 @@ fn install(
             }
             codex_trust(installer, recipe, site, dry, trust, &mut report);
         }
+        if options.mcp {
+            anything |= register(installer, recipe, dry, &mut report);
+        }
         if anything && !dry {
             notes(recipe, &mut report);
         }
     }
     report
+}
+
+/// Registers the server for agents; says whether that changed anything.
+fn register(
+    installer: &Installer<'_>,
+    recipe: &'static Recipe,
+    dry: bool,
+    report: &mut Report,
+) -> bool {
+    let Some((site, changed)) = installer.register(recipe, dry) else {
+        report.notes.push(format!(
+            "{}: its servers are registered by hand; the command is 'tongs-agents mcp'",
+            recipe.agent
+        ));
+        return false;
+    };
+    match changed {
+        Ok(Changed { changed, diff, backup }) => {
+            let result = if changed { "registered" } else { "unchanged" };
+            report.lines.push(Line { diff, backup, ..Line::new(recipe, &site, result) });
+            changed
+        }
+        Err(problem) => {
+            report.fails(problem.exit);
+            report.lines.push(Line::failed(recipe, &site, problem));
+            false
+        }
+    }
 }
 
 /// A harness that has no file to put hooks into.
@@ -312,7 +342,7 @@ fn tell(report: &Report, installer: &Installer<'_>, json: bool, dry: bool) -> Re
     }
     for line in &report.lines {
         let result = match (dry, line.result) {
-            (true, "installed") => "would change",
+            (true, "installed" | "registered") => "would change",
             (_, result) => result,
         };
         put_line(&mut out, line.agent, result, &line.path, &line.why)?;

@@ -71,6 +71,23 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let mut exit = Exit::Ok;
     let mut lines = Vec::new();
     for recipe in recipes {
+        // First, so that a file with both goes back to what it was.
+        if let Some((site, changed)) = installer.unregister(recipe, options.dry_run) {
+            match changed {
+                Ok(changed) if changed.changed => {
+                    lines.push((recipe, site, "removed", String::new(), changed.diff));
+                }
+                Ok(_) => {}
+                // The hooks' own attempt says the same of a shared file.
+                Err(problem)
+                    if installer.machine.sites(recipe).iter().all(|s| s.path != site.path) =>
+                {
+                    exit = if exit == Exit::Ok { problem.exit } else { exit };
+                    lines.push((recipe, site, "failed", problem.why, String::new()));
+                }
+                Err(_) => {}
+            }
+        }
         for site in installer.machine.sites(recipe) {
             let found = take(&installer, recipe, &site, options.dry_run);
             if let Err(problem) = &found

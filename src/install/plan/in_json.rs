@@ -1,7 +1,7 @@
 //! Hooks in JSON documents, with and without groups.
 
 use super::super::recipe::{Base, Json, Nest};
-use super::super::text::json::{self, Kind, Node};
+use super::super::text::json::{self, Node};
 use super::super::text::{Step, Value};
 use super::*;
 
@@ -94,7 +94,7 @@ impl Doc<'_> {
             let mut take = |node: &Node, more: &[Owned], alone, narrowed| {
                 let Some(command) = command_of(node) else { return };
                 let steps = [path, &[Owned::Item(at)], more].concat();
-                let exact = same(node, &(self.json.entry)(want(event), event), text);
+                let exact = json::same(node, &(self.json.entry)(want(event), event), text);
                 entries.push(Entry {
                     event: event.to_string(),
                     command: command.to_string(),
@@ -125,23 +125,6 @@ fn command_of(entry: &Node) -> Option<&str> {
     let action = entry.get("action");
     let node = entry.get("command").or_else(|| entry.get("bash"));
     node.or_else(|| action.and_then(|action| action.get("command"))).and_then(Node::text)
-}
-
-/// Whether a node is this value; the order of keys does not matter.
-fn same(node: &Node, value: &Value, text: &str) -> bool {
-    match (value, &node.kind) {
-        (Value::Text(want), Kind::Text(have)) => want == have,
-        (Value::Bool(want), Kind::Bool(have)) => want == have,
-        (Value::Int(want), Kind::Number) => node.int(text) == Some(*want),
-        (Value::List(want), Kind::List(have)) => {
-            want.len() == have.len() && want.iter().zip(have).all(|(w, h)| same(h, w, text))
-        }
-        (Value::Map(want), Kind::Map(have)) => {
-            want.len() == have.len()
-                && want.iter().all(|(key, w)| node.get(key).is_some_and(|h| same(h, w, text)))
-        }
-        _ => false,
-    }
 }
 
 fn base_value(base: Base) -> Value {
@@ -240,24 +223,15 @@ impl Document for Doc<'_> {
         if self.json.nest != Nest::All {
             path.push(Step::Key(event));
         }
-        let mut value = self.value(event, command);
+        let value = self.value(event, command);
         if root.at(&path).is_some() {
             return Ok(json::push(text, dialect, &path, &value)?);
         }
-        // What is missing on the way is made around the entry.
-        value = Value::List(vec![value]);
-        loop {
-            let Some(Step::Key(key)) = path.pop() else { return Err(Edit::NoSuchPath.into()) };
-            if root.at(&path).is_some() {
-                let mut text = json::insert(text, dialect, &path, key, &value)?;
-                for (key, base) in self.json.base.iter().filter(|(key, _)| root.get(key).is_none())
-                {
-                    text = json::insert(&text, dialect, &[], key, &base_value(*base))?;
-                }
-                return Ok(text);
-            }
-            value = Value::Map(vec![(key.to_string(), value)]);
+        let mut text = json::insert_at(text, dialect, &path, Value::List(vec![value]))?;
+        for (key, base) in self.json.base.iter().filter(|(key, _)| root.get(key).is_none()) {
+            text = json::insert(&text, dialect, &[], key, &base_value(*base))?;
         }
+        Ok(text)
     }
 
     fn new_file(&self, entries: &[(&'static str, String)]) -> Result<String, Refusal> {
@@ -289,7 +263,7 @@ impl Document for Doc<'_> {
         let root = json::parse(text, self.json.dialect)?;
         Ok(root.members().iter().all(|member| {
             self.json.base.iter().any(|(key, base)| {
-                *key == member.key && same(&member.value, &base_value(*base), text)
+                *key == member.key && json::same(&member.value, &base_value(*base), text)
             })
         }))
     }

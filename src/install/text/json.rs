@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use super::Edit;
-use super::{BOM, Fault, MAX_DEPTH, Step};
+use super::{BOM, Fault, MAX_DEPTH, Step, Value};
 pub use edit::{insert, push, remove, replace, write};
 
 /// What a file may hold beyond JSON.
@@ -448,6 +448,43 @@ impl<'a> Reader<'a> {
         }
         self.run(|b| b.is_ascii_digit()) > 0
     }
+}
+
+/// Whether a node of a text is this value; the order of keys does not matter.
+pub fn same(node: &Node, value: &Value, text: &str) -> bool {
+    match (value, &node.kind) {
+        (Value::Text(want), Kind::Text(have)) => want == have,
+        (Value::Bool(want), Kind::Bool(have)) => want == have,
+        (Value::Int(want), Kind::Number) => node.int(text) == Some(*want),
+        (Value::List(want), Kind::List(have)) => {
+            want.len() == have.len() && want.iter().zip(have).all(|(w, h)| same(h, w, text))
+        }
+        (Value::Map(want), Kind::Map(have)) => {
+            want.len() == have.len()
+                && want.iter().all(|(key, w)| node.get(key).is_some_and(|h| same(h, w, text)))
+        }
+        _ => false,
+    }
+}
+
+/// Puts a value at a path of keys of which none but the last, or some more at its
+/// end, are missing; what is missing on the way is made.
+pub fn insert_at(
+    text: &str,
+    dialect: Dialect,
+    path: &[Step<'_>],
+    mut value: Value,
+) -> Result<String, Edit> {
+    let root = parse(text, dialect)?;
+    let mut rest = path;
+    while let [above @ .., Step::Key(key)] = rest {
+        if root.at(above).is_some() {
+            return insert(text, dialect, above, key, &value);
+        }
+        value = Value::Map(vec![((*key).to_string(), value)]);
+        rest = above;
+    }
+    Err(Edit::NoSuchPath)
 }
 
 #[cfg(test)]
