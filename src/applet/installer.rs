@@ -9,9 +9,9 @@ use crate::install::backup::{Backups, Before};
 use crate::install::codex::{self, Trust};
 use crate::install::command::HOOK;
 use crate::install::file::{Place, Trouble};
-use crate::install::places::{Machine, Site, is_program, is_there};
+use crate::install::places::{Machine, Site, is_program, is_same, is_there};
 use crate::install::plan::{self, Look, Refusal};
-use crate::install::recipe::{RECIPES, Recipe, Switch, WITHOUT};
+use crate::install::recipe::{Files, RECIPES, Recipe, Switch, WITHOUT};
 use crate::install::server;
 use crate::install::text::diff;
 use crate::store::Store;
@@ -42,11 +42,13 @@ pub struct Changed {
     pub diff: String,
     /// The name of the backup that was taken now.
     pub backup: Option<String>,
+    /// Where a file went: its directory, and the first one that was made for it.
+    pub emptied: Option<(String, String)>,
 }
 
 impl Changed {
     fn nothing() -> Changed {
-        Changed { changed: false, diff: String::new(), backup: None }
+        Changed { changed: false, diff: String::new(), backup: None, emptied: None }
     }
 }
 
@@ -65,6 +67,9 @@ pub struct Installer<'a> {
 pub fn machine<'a>(start: &Start<'a>, home: Option<&str>) -> Result<Machine<'a>, Fail> {
     let path = start.env.text(Var::PATH).unwrap_or("");
     match home {
+        Some(home) if home.starts_with('/') && !is_there(home) => {
+            Err(Fail::new(Exit::Usage, format!("--home: '{home}' is not there")))
+        }
         Some(home) if home.starts_with('/') => {
             let home = match home.trim_end_matches('/') {
                 "" => "/",
@@ -150,7 +155,7 @@ pub fn hook_path(start: &Start<'_>, given: Option<&str>) -> Result<String, Fail>
             })
         }
     };
-    let path = path.map(|path| path.replace("/./", "/")).filter(|path| is_program(path));
+    let path = path.map(|path| plain_path(&path)).filter(|path| is_program(path));
     let path = path.ok_or_else(|| {
         Fail::new(
             Exit::Unavailable,
@@ -166,6 +171,22 @@ pub fn hook_path(start: &Start<'_>, given: Option<&str>) -> Result<String, Fail>
         )),
         None => Ok(path),
     }
+}
+
+/// A path without `.` and `..`, where it leads to the same file so.
+fn plain_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let plain = format!("/{}", parts.join("/"));
+    if is_same(path, &plain) { plain } else { path.to_string() }
 }
 
 /// Why a path does not stay, where it does not.
@@ -221,6 +242,9 @@ fn problem(trouble: &Trouble, snippet: &dyn Fn() -> Option<String>) -> Problem {
             (Exit::Refused, "it has other names, which would keep the old text".into(), true)
         }
         Trouble::NotOurs => (Exit::Refused, "it belongs to somebody else".to_string(), true),
+        Trouble::Attributes => {
+            (Exit::Refused, "its extended attributes cannot be kept".to_string(), true)
+        }
         Trouble::TooLarge => (Exit::Data, "it is larger than 16 MiB".to_string(), false),
         Trouble::NotText => (Exit::Data, "it is not UTF-8".to_string(), false),
         Trouble::Changed => (Exit::Busy, "another program keeps changing it".to_string(), false),
@@ -252,7 +276,7 @@ impl Installer<'_> {
     fn has_ours(&self, recipe: &Recipe, site: &Site, old: &str) -> Result<bool, Refusal> {
         Ok(match site.whole {
             Some(text) => is_whole(old, text),
-            None => plan::take(recipe, site.event, old)?.hook.is_some(),
+            None => plan::take(recipe, site.event, old, None)?.hook.is_some(),
         })
     }
 
@@ -296,30 +320,59 @@ impl Installer<'_> {
         Some((site, changed))
     }
 
-    /// Takes the registration of the server back.
+    /// Takes the registration of the server out of a file; `shared` where hooks
+    /// stand in it as well.
     pub fn unregister(
         &self,
         recipe: &Recipe,
+        site: &Site,
+        shared: bool,
         dry: bool,
-    ) -> Option<(Site, Result<Changed, Problem>)> {
-        let (servers, site) = (recipe.servers.as_ref()?, self.machine.servers(recipe)?);
+    ) -> Result<Changed, Problem> {
+        let Some(servers) = &recipe.servers else { return Ok(Changed::nothing()) };
         let before = self.backups.as_ref().and_then(|b| b.find(recipe.agent, &site.path));
-        let shared = self.machine.sites(recipe).iter().any(|s| s.path == site.path);
         let want = |old: Option<&str>| {
             let Some(old) = old else { return Ok(Wanted::Same) };
             let Some(text) = server::take(servers, old)? else { return Ok(Wanted::Same) };
             let made = matches!(before, Some(Before::Absent)) && !shared;
-            Ok(if made && server::is_bare(servers, &text) {
-                Wanted::Nothing
-            } else {
-                Wanted::Text(text)
-            })
+            let gone = made && server::is_bare(servers, &text);
+            Ok(if gone { Wanted::Nothing } else { Wanted::Text(text) })
         };
-        let changed = self.change(recipe.agent, &site, dry, &want, &|_| true, &|| None);
+        let changed = self.change(recipe.agent, site, dry, &want, &|_| true, &|| None)?;
         if !shared {
-            self.forget(recipe.agent, &site, changed.as_ref().is_ok_and(|c| c.changed && !dry));
+            self.forget(recipe.agent, site, changed.changed && !dry);
         }
-        Some((site, changed))
+        Ok(changed)
+    }
+
+    /// The files that may have something of ours: those with hooks and those with
+    /// servers. Besides the ones that are used now they are those of other
+    /// profiles, and those of which there is a backup.
+    pub fn everywhere(&self, recipe: &Recipe) -> (Vec<Site>, Vec<Site>) {
+        let mut hooks = self.machine.sites(recipe);
+        let mut servers: Vec<Site> = self.machine.servers(recipe).into_iter().collect();
+        let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
+        let elsewhere = |known: &[Site], path: &str| {
+            let like = known.iter().find(|site| base(&site.path) == base(path))?;
+            Some(Site { path: path.to_string(), ..like.clone() })
+        };
+        let mut paths: Vec<String> = Vec::new();
+        if let Files::One(name) = recipe.files {
+            let profiles = self.machine.profiles(recipe);
+            paths.extend(profiles.into_iter().map(|dir| format!("{dir}/{name}")));
+        }
+        let kept = self.backups.as_ref().map(Backups::all).unwrap_or_default();
+        paths
+            .extend(kept.into_iter().filter(|(agent, _)| agent == recipe.agent).map(|kept| kept.1));
+        for path in paths {
+            for known in [&mut hooks, &mut servers] {
+                if !known.iter().any(|site| site.path == path) {
+                    let more = elsewhere(known, &path);
+                    known.extend(more);
+                }
+            }
+        }
+        (hooks, servers)
     }
 
     fn forget(&self, agent: &str, site: &Site, taken: bool) {
@@ -352,7 +405,7 @@ impl Installer<'_> {
                 Wanted::Nothing => None,
             };
             place.check(&was).map_err(trouble)?;
-            let mut changed = Changed { changed: true, diff: String::new(), backup: None };
+            let mut changed = Changed { changed: true, ..Changed::nothing() };
             if dry {
                 changed.diff = difference(&place, old, new.as_deref());
                 return Ok(changed);
@@ -362,7 +415,7 @@ impl Installer<'_> {
                     Some(text) => Before::Text(text.to_string()),
                     None => Before::Absent,
                 };
-                let name = backups.keep(agent, &site.path, &before);
+                let name = backups.keep(agent, &site.path, &before, &place.first_missing());
                 changed.backup = Some(name.map_err(|e| Problem {
                     exit: Exit::Io,
                     why: format!("its backup cannot be written: {}", errno(e)),
@@ -374,7 +427,14 @@ impl Installer<'_> {
                 None => place.remove(&was),
             };
             match done {
-                Ok(()) => return Ok(changed),
+                Ok(()) => {
+                    let made = self.backups.as_ref().map(|b| b.made(agent, &site.path));
+                    let dir = place.target.rsplit_once('/').map_or("", |(dir, _)| dir);
+                    changed.emptied = made
+                        .filter(|made| new.is_none() && !made.is_empty())
+                        .map(|made| (dir.to_string(), made));
+                    return Ok(changed);
+                }
                 Err(Trouble::Changed) => {}
                 Err(t) => return Err(trouble(t)),
             }
@@ -394,7 +454,11 @@ impl Installer<'_> {
         if let Some(text) = site.whole {
             return Ok(is_whole(old, text).then_some(None));
         }
-        let taken = plan::take(recipe, site.event, old)?;
+        let text = match &before {
+            Some(Before::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let taken = plan::take(recipe, site.event, old, text)?;
         let Some(hook) = &taken.hook else { return Ok(None) };
         // Where nothing else happened to it since, it is what it was.
         if let Some(Before::Text(text)) = &before
@@ -421,6 +485,12 @@ impl Installer<'_> {
                 None => Ok(Look { missing: vec![""], ..Look::default() }),
             },
         }
+    }
+
+    /// Whether a file cannot be changed.
+    pub fn is_fixed(&self, site: &Site) -> bool {
+        let check = |place: Place| place.check(&place.read()?);
+        Place::find(&site.path).and_then(check).is_err()
     }
 
     /// The file with a setting that turns this harness's hooks off, where one does.
@@ -501,15 +571,6 @@ impl Installer<'_> {
         })
     }
 
-    /// Removes the directories of a plugin of ours, where nothing is in them.
-    pub fn remove_own_directories(&self, recipe: &Recipe) {
-        let home = self.machine.home_of(&recipe.home);
-        for dir in [format!("{home}/hooks"), home] {
-            // One with something in it stays.
-            let _ = std::ffi::CString::new(dir).map(|dir| Dir::cwd().remove_dir(&dir));
-        }
-    }
-
     /// Changes `config.toml` of Codex, of which no backup is taken: what is put
     /// into it is taken out whole.
     fn edit(
@@ -521,6 +582,7 @@ impl Installer<'_> {
         let site = Site { path: path.to_string(), event: "", mode: 0o600, whole: None };
         let want = |old: Option<&str>| match change(old)? {
             text if old.unwrap_or("") == text => Ok(Wanted::Same),
+            text if text.is_empty() => Ok(Wanted::Nothing),
             text => Ok(Wanted::Text(text)),
         };
         self.change("codex", &site, dry, &want, &|_| true, &|| None)
@@ -530,6 +592,21 @@ impl Installer<'_> {
 /// The text of a file, where it can be read.
 pub fn text_at(path: &str) -> Option<String> {
     Place::find(path).and_then(|place| place.read()).ok()?.text
+}
+
+/// Removes the directories that were made for files that have gone, from the
+/// innermost up, as far as nothing is in them.
+pub fn remove_made(emptied: &[(String, String)]) {
+    for (dir, made) in emptied {
+        let mut dir = dir.as_str();
+        while dir.starts_with(made.as_str()) {
+            let gone = std::ffi::CString::new(dir).map(|dir| Dir::cwd().remove_dir(&dir));
+            if !matches!(gone, Ok(Ok(()) | Err(Errno::NOENT))) {
+                break;
+            }
+            dir = dir.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
 }
 
 /// Whether a text is one that this or another version wrote: the same but for
@@ -549,9 +626,10 @@ fn difference(place: &Place, old: Option<&str>, new: Option<&str>) -> String {
 
 /// Prints a change as it is, but for what acts on a terminal.
 pub fn put_diff(out: &mut Out<Stdout>, diff: &str) -> Result<(), Fail> {
-    for line in diff.lines() {
+    for line in diff.split_terminator('\n') {
+        let (line, end) = line.strip_suffix('\r').map_or((line, "\n"), |line| (line, "\r\n"));
         let parts: Vec<String> = line.split('\t').map(|part| Shown(part).to_string()).collect();
-        writeln!(out, "{}", parts.join("\t"))?;
+        write!(out, "{}{end}", parts.join("\t"))?;
     }
     Ok(())
 }

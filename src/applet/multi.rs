@@ -81,6 +81,14 @@ fn install_links(dir: &str) -> Result<Exit, Fail> {
     let cannot = |verb, path: &str, e| Fail::cannot(Exit::Io, verb, path, errno(e));
     let path = CString::new(dir).map_err(|_| cannot("open", dir, Errno::INVAL))?;
     let open = Dir::cwd().follow_dir(&path).map_err(|e| cannot("open", dir, e))?;
+    if open.entry(c"tongs").is_err() {
+        return Err(Fail::cannot(
+            Exit::Refused,
+            "make links in",
+            dir,
+            "there is no file 'tongs' in it",
+        ));
+    }
     let mut missing = Vec::new();
     for applet in APPLETS {
         let name =

@@ -3,7 +3,8 @@
 //! One copy for each file, 0600, in `backups` of the state root and never beside
 //! the file: some harnesses load whatever lies there. The name says whose it is:
 //! `AGENT-NAME-HASH`, HASH being the first 12 hex digits of the SHA-256 of the
-//! path; with `.absent` behind it where there was no file.
+//! path; with `.absent` behind it where there was no file. `.about` beside
+//! it says whose file it is and which directory was made for it.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -45,29 +46,66 @@ impl Backups {
         Ok(Backups { dir, lock })
     }
 
-    /// Keeps what a file was.
-    pub fn keep(&self, agent: &str, path: &str, before: &Before) -> Result<String, Errno> {
-        let (name, absent) = names(agent, path)?;
+    /// Keeps what a file was, and the first directory on the way to it that is
+    /// missing yet; empty where none is.
+    pub fn keep(
+        &self,
+        agent: &str,
+        path: &str,
+        before: &Before,
+        made: &str,
+    ) -> Result<String, Errno> {
+        let names = Names::of(agent, path)?;
         let (keep, drop, text) = match before {
-            Before::Text(text) => (&name, &absent, text.as_str()),
-            Before::Absent => (&absent, &name, ""),
+            Before::Text(text) => (&names.text, &names.absent, text.as_str()),
+            Before::Absent => (&names.absent, &names.text, ""),
         };
-        gone(self.dir.unlink(keep))?;
-        let file = self.dir.open(keep, Open::New)?;
-        file.write_all(text.as_bytes())?;
-        file.sync()?;
+        self.write(&names.about, &[agent, path, made].join("\0"))?;
+        self.write(keep, text)?;
         gone(self.dir.unlink(drop))?;
         self.dir.sync()?;
         Ok(keep.to_string_lossy().into_owned())
     }
 
+    fn write(&self, name: &CStr, text: &str) -> Result<(), Errno> {
+        gone(self.dir.unlink(name))?;
+        let file = self.dir.open(name, Open::New)?;
+        file.write_all(text.as_bytes())?;
+        file.sync()
+    }
+
+    /// The agent and the path of every file of which there is a backup.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let mut names = Vec::new();
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        // Half a list is as good as can be had.
+        let _ = self.dir.list(&mut buffer, |name| {
+            if name.to_bytes().ends_with(b".about") {
+                names.push(name.to_owned());
+            }
+            true
+        });
+        let read = |name: CString| {
+            let about = self.text(&name)?;
+            let mut parts = about.split('\0');
+            Some((parts.next()?.to_string(), parts.next()?.to_string()))
+        };
+        names.into_iter().filter_map(read).collect()
+    }
+
+    /// The first directory that was made on the way to a file; empty for none.
+    pub fn made(&self, agent: &str, path: &str) -> String {
+        let about = Names::of(agent, path).ok().and_then(|names| self.text(&names.about));
+        about.and_then(|about| Some(about.split('\0').nth(2)?.to_string())).unwrap_or_default()
+    }
+
     /// What a file was, where that was kept.
     pub fn find(&self, agent: &str, path: &str) -> Option<Before> {
-        let (name, absent) = names(agent, path).ok()?;
-        if let Some(text) = self.text(&name) {
+        let names = Names::of(agent, path).ok()?;
+        if let Some(text) = self.text(&names.text) {
             return Some(Before::Text(text));
         }
-        self.dir.entry(&absent).is_ok().then_some(Before::Absent)
+        self.dir.entry(&names.absent).is_ok().then_some(Before::Absent)
     }
 
     fn text(&self, name: &CStr) -> Option<String> {
@@ -81,9 +119,10 @@ impl Backups {
 
     /// Forgets what a file was.
     pub fn forget(&self, agent: &str, path: &str) -> Result<(), Errno> {
-        let (name, absent) = names(agent, path)?;
-        gone(self.dir.unlink(&name))?;
-        gone(self.dir.unlink(&absent))
+        let names = Names::of(agent, path)?;
+        gone(self.dir.unlink(&names.about))?;
+        gone(self.dir.unlink(&names.text))?;
+        gone(self.dir.unlink(&names.absent))
     }
 
     /// Removes every backup and the directory.
@@ -111,13 +150,23 @@ fn gone(result: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
-fn names(agent: &str, path: &str) -> Result<(CString, CString), Errno> {
-    let mut hash = Sha256::default();
-    hash.update(path.as_bytes());
-    let hex = hash.finish_hex();
-    let hex = String::from_utf8_lossy(&hex[..12]).into_owned();
-    let base = path.rsplit('/').next().unwrap_or(path);
-    let name = format!("{agent}-{base}-{hex}");
-    let c = |name: String| CString::new(name).map_err(|_| Errno::INVAL);
-    Ok((c(name.clone())?, c(format!("{name}.absent"))?))
+/// The files of one backup.
+struct Names {
+    text: CString,
+    absent: CString,
+    about: CString,
+}
+
+impl Names {
+    fn of(agent: &str, path: &str) -> Result<Names, Errno> {
+        let mut hash = Sha256::default();
+        hash.update(path.as_bytes());
+        let hex = hash.finish_hex();
+        let hex = String::from_utf8_lossy(&hex[..12]).into_owned();
+        let base = path.rsplit('/').next().unwrap_or(path);
+        let name = |end: &str| {
+            CString::new(format!("{agent}-{base}-{hex}{end}")).map_err(|_| Errno::INVAL)
+        };
+        Ok(Names { text: name("")?, absent: name(".absent")?, about: name(".about")? })
+    }
 }

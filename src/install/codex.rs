@@ -5,7 +5,7 @@
 //! `FILE:EVENT:GROUP:ENTRY`.
 
 use super::plan::{Position, Refusal};
-use super::text::{Edit, Value, toml};
+use super::text::{Value, toml};
 use crate::record::out::Style;
 use crate::record::sha256::Sha256;
 
@@ -105,12 +105,13 @@ pub fn trust(config: Option<&str>, wanted: &[Trust]) -> Result<String, Refusal> 
         if matches!(have, Some(toml::Item::Text(hash)) if *hash == trust.hash) {
             continue;
         }
-        text = match toml::set(&text, &table, "trusted_hash", &hash) {
-            Ok(text) => text,
-            Err(Edit::NoSuchPath) => {
-                toml::append_table(&text, &table, false, &[("trusted_hash", hash)])?
-            }
-            Err(Edit::Fault(fault)) => return Err(fault.into()),
+        let own = doc.tables.iter().any(|t| t.path.iter().map(String::as_str).eq(table));
+        // Only what can be taken out again as a whole is put in.
+        text = if own {
+            toml::set(&text, &table, "trusted_hash", &hash)?
+        } else {
+            let whole = toml::append_table(&text, &table, false, &[("trusted_hash", hash)]);
+            whole.map_err(|_| Refusal::Shape("'hooks.state' is not written as tables".into()))?
         };
     }
     Ok(text)

@@ -6,8 +6,10 @@
 //! noticed before and after; the caller begins anew.
 
 use core::ffi::CStr;
+use core::mem::MaybeUninit;
 use std::ffi::CString;
 
+use crate::sys::clock::Now;
 use crate::sys::fs::{Dir, Errno, May, Meta, Open, euid};
 use crate::sys::process;
 
@@ -17,6 +19,8 @@ const MAX: u64 = 16 * 1024 * 1024;
 const MAX_LINKS: usize = 40;
 /// Permission bits.
 const BITS: u32 = 0o7777;
+/// Seconds after which a temporary file is nobody's any more.
+const LEFT_BEHIND: i64 = 600;
 
 /// Why a file was not read or not replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub enum Trouble {
     TooLarge,
     /// It is not UTF-8.
     NotText,
+    /// It has attributes, such as an access list, that could not be kept.
+    Attributes,
     /// Another program changed it meanwhile.
     Changed,
 }
@@ -113,29 +119,21 @@ impl Place {
 
     /// Reads what stands there.
     pub fn read(&self) -> Result<Was, Trouble> {
-        let Some(dir) = &self.dir else { return Ok(Was { text: None, meta: None }) };
-        let file = match dir.open(&self.name, Open::Read) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(Was { text: None, meta: None }),
-            Err(Errno::LOOP) => return Err(Trouble::Changed),
-            Err(Errno::ACCESS) => return Err(Trouble::Io(Errno::ACCESS)),
-            Err(e) => return Err(e.into()),
+        match &self.dir {
+            Some(dir) => read_at(dir, &self.name),
+            None => Ok(Was { text: None, meta: None }),
+        }
+    }
+
+    /// The first directory on the way to the file that is missing; empty where
+    /// none is.
+    pub fn first_missing(&self) -> String {
+        let dir = split(&self.target).0;
+        let ends = dir.match_indices('/').skip(1).map(|(at, _)| at).chain([dir.len()]);
+        let missing = |end: &usize| {
+            c(&dir[..*end]).is_ok_and(|path| Dir::cwd().follow(&path) == Err(Errno::NOENT))
         };
-        let meta = file.status()?;
-        if !meta.is_file() {
-            return Err(Trouble::NotAFile);
-        }
-        if meta.size > MAX {
-            return Err(Trouble::TooLarge);
-        }
-        let mut bytes = vec![0; usize::try_from(meta.size).unwrap_or(0) + 1];
-        let len = file.read_all(&mut bytes)?;
-        if len == bytes.len() {
-            return Err(Trouble::Changed);
-        }
-        bytes.truncate(len);
-        let text = String::from_utf8(bytes).map_err(|_| Trouble::NotText)?;
-        Ok(Was { text: Some(text), meta: Some(meta) })
+        ends.into_iter().find(missing).map_or(String::new(), |end| dir[..end].to_string())
     }
 
     /// Whether the file could be changed at all. Says nothing of the text.
@@ -167,18 +165,46 @@ impl Place {
         let Some(dir) = &self.dir else { return Err(Trouble::Changed) };
         let temp = temp_name()?;
         let mode = was.meta.map_or(mode, |meta| meta.mode & BITS);
-        let done = self.write_temp(dir, &temp, was, text, mode).and_then(|()| {
-            if self.read()? != *was {
-                return Err(Trouble::Changed);
-            }
-            Ok(dir.rename(&temp, &self.name)?)
-        });
+        sweep(dir);
+        let done =
+            self.write_temp(dir, &temp, was, text, mode).and_then(|()| self.swap(dir, &temp, was));
         if done.is_err() {
             let _ = dir.unlink(&temp);
             return done;
         }
         dir.sync()?;
         if self.read()?.text.as_deref() == Some(text) { Ok(()) } else { Err(Trouble::Changed) }
+    }
+
+    /// Puts the new file into the place of the one that was read. What came out
+    /// is looked at, and put back where it is another one.
+    fn swap(&self, dir: &Dir, temp: &CStr, was: &Was) -> Result<(), Trouble> {
+        if self.read()? != *was {
+            return Err(Trouble::Changed);
+        }
+        if was.text.is_none() {
+            // Of two that make it, one is first.
+            return match dir.rename_new(temp, &self.name) {
+                Ok(()) => Ok(()),
+                Err(Errno::EXIST) => Err(Trouble::Changed),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    Ok(dir.rename(temp, &self.name)?)
+                }
+                Err(e) => Err(e.into()),
+            };
+        }
+        match dir.exchange(temp, &self.name) {
+            Ok(()) => {}
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                return Ok(dir.rename(temp, &self.name)?);
+            }
+            Err(e) => return Err(e.into()),
+        }
+        if read_at(dir, temp).is_ok_and(|out| out == *was) {
+            return Ok(dir.unlink(temp)?);
+        }
+        dir.exchange(temp, &self.name)?;
+        Err(Trouble::Changed)
     }
 
     fn write_temp(
@@ -195,6 +221,8 @@ impl Place {
             if (new.uid, new.gid) != (meta.uid, meta.gid) {
                 file.give(meta.uid, meta.gid).map_err(|_| Trouble::NotOurs)?;
             }
+            let old = dir.open(&self.name, Open::Read)?;
+            file.take_attributes(&old).map_err(|_| Trouble::Attributes)?;
         }
         file.write_all(text.as_bytes())?;
         Ok(file.sync()?)
@@ -204,6 +232,7 @@ impl Place {
     pub fn remove(&self, was: &Was) -> Result<(), Trouble> {
         self.check(was)?;
         let Some(dir) = self.dir.as_ref().filter(|_| was.text.is_some()) else { return Ok(()) };
+        sweep(dir);
         if self.read()? != *was {
             return Err(Trouble::Changed);
         }
@@ -228,9 +257,56 @@ impl Place {
     }
 }
 
+/// Reads a file of a directory.
+fn read_at(dir: &Dir, name: &CStr) -> Result<Was, Trouble> {
+    let file = match dir.open(name, Open::Read) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(Was { text: None, meta: None }),
+        Err(Errno::LOOP) => return Err(Trouble::Changed),
+        Err(Errno::ACCESS) => return Err(Trouble::Io(Errno::ACCESS)),
+        Err(e) => return Err(e.into()),
+    };
+    let meta = file.status()?;
+    if !meta.is_file() {
+        return Err(Trouble::NotAFile);
+    }
+    if meta.size > MAX {
+        return Err(Trouble::TooLarge);
+    }
+    let mut bytes = vec![0; usize::try_from(meta.size).unwrap_or(0) + 1];
+    let len = file.read_all(&mut bytes)?;
+    if len == bytes.len() {
+        return Err(Trouble::Changed);
+    }
+    bytes.truncate(len);
+    let text = String::from_utf8(bytes).map_err(|_| Trouble::NotText)?;
+    Ok(Was { text: Some(text), meta: Some(meta) })
+}
+
 /// A name for a temporary file that no harness takes for its own.
 fn temp_name() -> Result<CString, Trouble> {
     let mut random = [0; 8];
     process::random(&mut random)?;
     c(&format!(".tongs-{:016x}.tmp", u64::from_ne_bytes(random)))
+}
+
+/// Removes what an installer left that was killed more than ten minutes ago.
+fn sweep(dir: &Dir) {
+    let mut names = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    // A directory that cannot be listed is none to be swept.
+    let _ = dir.list(&mut buffer, |name| {
+        let bytes = name.to_bytes();
+        let hex = bytes.strip_prefix(b".tongs-").and_then(|rest| rest.strip_suffix(b".tmp"));
+        if hex.is_some_and(|hex| hex.len() == 16 && hex.iter().all(u8::is_ascii_hexdigit)) {
+            names.push(name.to_owned());
+        }
+        true
+    });
+    let now = i64::try_from(Now::read().secs()).unwrap_or(0);
+    for name in names {
+        if dir.entry(&name).is_ok_and(|meta| meta.is_file() && now - meta.mtime > LEFT_BEHIND) {
+            let _ = dir.unlink(&name);
+        }
+    }
 }

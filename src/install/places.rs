@@ -187,6 +187,11 @@ pub fn is_there(path: &str) -> bool {
     meta(path).is_some()
 }
 
+/// Whether two paths lead to the same file.
+pub fn is_same(one: &str, other: &str) -> bool {
+    matches!((meta(one), meta(other)), (Some(one), Some(other)) if one.same(&other))
+}
+
 fn is_dir(path: &str) -> bool {
     meta(path).is_some_and(|meta| meta.is_dir())
 }

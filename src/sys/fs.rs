@@ -229,6 +229,12 @@ impl Dir {
         again(|| rustix::fs::renameat(self.fd(), from, self.fd(), to))
     }
 
+    /// Renames within the directory where nothing stands there; EEXIST else.
+    /// ENOSYS, EINVAL or EOPNOTSUPP where the system or the file system cannot.
+    pub fn rename_new(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
+        again(|| rustix::fs::renameat_with(self.fd(), from, self.fd(), to, RenameFlags::NOREPLACE))
+    }
+
     /// Swaps two entries of the directory. ENOSYS, EINVAL or EOPNOTSUPP where
     /// the system or the file system cannot.
     pub fn exchange(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
@@ -318,6 +324,28 @@ impl File {
     pub fn give(&self, uid: u32, gid: u32) -> Result<(), Errno> {
         let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
         again(|| rustix::fs::fchown(&self.0, Some(uid), Some(gid)))
+    }
+
+    /// Takes over the extended attributes of another file, access lists among
+    /// them; those of a security module are its own business.
+    pub fn take_attributes(&self, from: &File) -> Result<(), Errno> {
+        let mut names = [0; 4096];
+        let len = match rustix::fs::flistxattr(&from.0, &mut names[..]) {
+            Ok(len) => len,
+            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        for name in names[..len].split_inclusive(|b| *b == 0) {
+            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+            if name.to_bytes().starts_with(b"security.") {
+                continue;
+            }
+            let mut value = vec![0; 64 * 1024];
+            let len = rustix::fs::fgetxattr(&from.0, name, &mut value[..])?;
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::fsetxattr(&self.0, name, &value[..len], flags)?;
+        }
+        Ok(())
     }
 
     /// Drops the contents.

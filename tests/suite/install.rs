@@ -536,7 +536,7 @@ fn a_harness_that_writes_its_settings_meanwhile_loses_nothing() {
     world.bare(&mut strace);
     let child = strace
         .args(["-qq", "-o", "/dev/null", "-e", "trace=fsync"])
-        .args(["-e", "inject=fsync:delay_enter=400000:when=4"])
+        .args(["-e", "inject=fsync:delay_enter=400000:when=5"])
         .arg(world.path("bin/tongs-agents"))
         .args(["install", "--agent", "claude"])
         .stdout(std::process::Stdio::null())
@@ -587,6 +587,7 @@ fn the_variables_that_move_a_harness_are_honoured() {
         assert_eq!(settings(&world).len(), 0, "{agent} {var}");
         // A home that is named counts alone.
         let home = world.path("other");
+        fs::create_dir(&home).unwrap();
         fine(&run(&["install", "--agent", agent, "--home", home.to_str().unwrap()]));
         assert!(!tree(&home).is_empty());
         fine(&run(&["uninstall", "--agent", agent]));
@@ -904,4 +905,207 @@ fn ready_made_files_are_installed_for_every_harness() {
             ["install", "--print", "--agent", recipe.agent, "--hook-path", "/usr/bin/tongs-hook"];
         assert_eq!(fs::read_to_string(dir.join(name)).unwrap(), world.agents(&args).out);
     }
+}
+
+#[test]
+fn other_profiles_are_cleared_as_well() {
+    let world = World::new();
+    let work = world.path("home/.claude-work");
+    write(&work.join("settings.json"), "{\"mine\": 1}\n");
+    let far = world.path("far/off");
+    for dir in [&work, &far] {
+        let mut command = world.command("tongs-agents");
+        command.env("CLAUDE_CONFIG_DIR", dir).args(["install", "--agent", "claude", "--mcp"]);
+        fine(&finish(command, b""));
+    }
+    fine(&world.agents(&["uninstall", "--all"]));
+    assert_eq!(fs::read_to_string(work.join("settings.json")).unwrap(), "{\"mine\": 1}\n");
+    assert_eq!(tree(&work).len(), 1);
+    // What was made on the way is gone, the directory of somebody else is not.
+    assert!(!far.exists());
+    assert!(world.path("home").exists() && work.exists());
+}
+
+#[test]
+fn nothing_of_ours_stays_whatever_was_edited_since() {
+    // A table of TOML without an end of line, and settings whose only comment
+    // stands where hooks went.
+    let texts = [
+        ("kimi-code", "model = \"k2\"", "k2", "k3"),
+        ("kimi-cli", "model = \"k2\"\n", "k2", "k3"),
+        (
+            "claude",
+            "{\n  \"model\": \"k2\",\n  \"hooks\": {\n    // off for now\n  }\n}\n",
+            "k2",
+            "k3",
+        ),
+        ("claude", "{\"model\": \"k2\", \"hooks\": /*c*/ {}}\n", "k2", "k3"),
+        (
+            "claude",
+            "{\n  \"model\": \"k2\",\n  \"hooks\": {\"Stop\": [ /* none */ ], \"SessionEnd\": []}\n}\n",
+            "k2",
+            "k3",
+        ),
+        ("hermes", "# k2\n", "k2", "k3"),
+        ("hermes", "model: k2\nhooks:\n", "k2", "k3"),
+    ];
+    for (agent, text, from, to) in texts {
+        let recipe = RECIPES.iter().find(|r| r.agent == agent).unwrap();
+        let world = World::new();
+        let file = file_of(&world, recipe);
+        write(&file, text);
+        fine(&world.agents(&["install", "--agent", agent]));
+        let edited = fs::read_to_string(&file).unwrap().replacen(from, to, 1);
+        fs::write(&file, edited).unwrap();
+        fine(&world.agents(&["uninstall", "--agent", agent]));
+        let left = fs::read_to_string(&file).unwrap();
+        assert!(!left.contains("tongs-hook"), "{agent}: {left}");
+        for part in ["// off for now", "/*c*/", "/* none */", "\"hooks\"", "\"SessionEnd\": []"] {
+            assert_eq!(left.contains(part), text.contains(part), "{agent}: {left}");
+        }
+        assert!(left.contains("k3") && !left.contains("{}\n{}"), "{left}");
+        if !text.contains("hooks") {
+            assert_eq!(left, text.replacen(from, to, 1), "{agent}");
+        }
+    }
+}
+
+#[test]
+fn trust_is_given_only_where_it_can_be_taken_back() {
+    for text in ["hooks = { state = {} }\n", "[hooks]\nstate = {}\n"] {
+        let world = World::new();
+        let config = world.path("home/.codex/config.toml");
+        write(&config, text);
+        let ran = world.agents(&["install", "--agent", "codex", "--trust-codex"]);
+        assert_eq!(ran.code, Some(65), "{ran:?}");
+        assert!(ran.out.contains("not written as tables"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&config).unwrap(), text);
+    }
+    let world = World::new();
+    fine(&world.agents(&["install", "--agent", "codex", "--trust-codex"]));
+    let ran = world.agents(&["uninstall", "--agent", "codex"]);
+    fine(&ran);
+    assert!(ran.out.contains("config.toml"), "{ran:?}");
+    assert_eq!(settings(&world).len(), 0);
+}
+
+#[test]
+fn directories_that_were_made_go_with_the_last_file_in_them() {
+    for recipe in RECIPES.iter().filter(|r| !matches!(r.files, Files::Each(..))) {
+        let world = World::new();
+        fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp", "--trust-codex"]));
+        fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+        let left: Vec<_> =
+            fs::read_dir(world.path("home")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, [".local"], "{}", recipe.agent);
+        fine(&world.agents(&["doctor"]));
+    }
+    // One that was there stays, empty as it was.
+    let world = World::new();
+    fs::create_dir_all(world.path("home/.copilot/hooks")).unwrap();
+    fine(&world.agents(&["install", "--agent", "copilot"]));
+    fine(&world.agents(&["uninstall", "--agent", "copilot"]));
+    assert!(world.path("home/.copilot/hooks").exists());
+}
+
+#[test]
+fn what_a_killed_installer_left_is_swept() {
+    let world = World::new();
+    let dir = world.path("home/.claude");
+    write(&dir.join(".tongs-0123456789abcdef.tmp"), "{}");
+    write(&dir.join(".tongs-fedcba9876543210.tmp"), "{}");
+    write(&dir.join(".tongs-mine.tmp"), "{}");
+    for name in [".tongs-0123456789abcdef.tmp", ".tongs-mine.tmp"] {
+        let touched = Command::new("touch").args(["-d", "1 hour ago"]).arg(dir.join(name)).status();
+        assert!(touched.unwrap().success());
+    }
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let names: Vec<_> = tree(&dir).into_keys().map(|p| p.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, [".tongs-fedcba9876543210.tmp", ".tongs-mine.tmp", "settings.json"]);
+}
+
+#[test]
+fn attributes_of_a_file_are_kept() {
+    let test = "attributes_of_a_file_are_kept";
+    if !has_tool("setfattr", test) {
+        return;
+    }
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{}\n");
+    let set = Command::new("setfattr").args(["-n", "user.note", "-v", "mine"]).arg(&file).status();
+    if !set.unwrap().success() {
+        eprintln!("skipped {test}: the file system has no attributes");
+        return;
+    }
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let mut get = Command::new("getfattr");
+    get.args(["--only-values", "-n", "user.note"]).arg(&file);
+    assert_eq!(finish(get, b"").out, "mine");
+}
+
+#[test]
+fn a_store_that_is_refused_keeps_nobody_from_uninstalling() {
+    let world = World::new();
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    fs::set_permissions(world.state(), fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = world.agents(&["uninstall", "--all"]);
+    fine(&ran);
+    assert!(ran.err.contains("0700"), "{ran:?}");
+    let left = fs::read_to_string(world.path("home/.claude/settings.json")).unwrap_or_default();
+    assert!(!left.contains("tongs-hook"), "{left}");
+    assert_eq!(world.agents(&["install", "--agent", "claude"]).code, Some(77));
+}
+
+#[test]
+fn entries_that_were_changed_are_not_called_missing() {
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"timeout\": 5", "\"timeout\": 60")).unwrap();
+    let check = world.agents(&["install", "--check"]);
+    assert!(check.code == Some(1) && check.out.contains("changed"), "{check:?}");
+    // The fix that doctor prints helps, with the path that it was asked about.
+    fs::create_dir(world.path("other")).unwrap();
+    symlink(world.path("bin/tongs-hook"), world.path("other/tongs-hook")).unwrap();
+    let other = world.path("other/tongs-hook");
+    let doctor = world.agents(&["doctor", "--hook-path", other.to_str().unwrap(), "--json"]);
+    let fix = doctor.json()["findings"][0]["fix"].as_str().unwrap().to_string();
+    let mut shell = Command::new("sh");
+    world.bare(&mut shell);
+    fine(&finish(
+        {
+            shell.args(["-c", &fix]);
+            shell
+        },
+        b"",
+    ));
+    fine(&world.agents(&["doctor", "--hook-path", other.to_str().unwrap()]));
+}
+
+#[test]
+fn a_machine_without_a_harness_is_told_so() {
+    let world = World::new();
+    for args in [&["install", "--all"][..], &["install", "--check"], &["doctor"]] {
+        let mut command = world.command("tongs-agents");
+        command.env("PATH", "/nowhere").args(args);
+        let ran = finish(command, b"");
+        fine(&ran);
+        assert!(
+            ran.out.contains("none was found here")
+                || ran.out.contains("no harness was found here"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(world.agents(&["install", "--all", "--home", "/no/such/home"]).code, Some(64));
+    // Links are made only where the program is.
+    let ran = world.run("tongs", &["--install-links", world.path("home").to_str().unwrap()], b"");
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    // The same program by another spelling of its path is the same.
+    fine(&world.agents(&["install", "--agent", "claude"]));
+    let mut command = Command::new(world.path("project/../bin/./tongs-agents"));
+    world.bare(&mut command);
+    command.args(["install", "--check"]);
+    fine(&finish(command, b""));
 }

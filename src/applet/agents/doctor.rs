@@ -19,7 +19,7 @@ use crate::install::command::quoted;
 use crate::install::recipe::{RECIPES, Recipe};
 use crate::install::text::Value;
 use crate::store::maintain::is_overdue;
-use crate::store::place::Which;
+use crate::store::place::{Root, Which};
 use crate::store::{Store, Trouble, fault};
 use crate::sys::clock::Now;
 use crate::sys::fs::{Dir, Open};
@@ -115,18 +115,32 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let store = look_at_store(start, &now, &mut seen);
     let hook = match hook_path(start, options.hook_path.as_deref()) {
         Ok(hook) => {
-            look_at_hook(&hook, store.as_ref(), &mut seen);
+            look_at_hook(start, &hook, store.as_ref(), &mut seen);
             hook
         }
         Err(fail) if fail.exit == Exit::Usage => return Err(fail),
         Err(fail) => {
-            seen.wrong("hook", "tongs-hook", fail.text, "tongs --install-links ~/.local/bin");
+            let fix = match fail.exit {
+                Exit::Refused => "sudo make install",
+                _ => "tongs --install-links \"$(dirname \"$(command -v tongs)\")\"",
+            };
+            seen.wrong("hook", "tongs-hook", fail.text, fix);
             String::new()
         }
     };
     let installer = Installer { machine, hook, backups: None };
-    for recipe in RECIPES.iter().filter(|recipe| installer.machine.has(recipe)) {
-        look_at_harness(&installer, recipe, options.home.as_deref(), &mut seen);
+    let mut more = String::new();
+    for (option, value) in [("--home", &options.home), ("--hook-path", &options.hook_path)] {
+        if let Some(value) = value {
+            more.push_str(&format!(" {option} {}", quoted(value)));
+        }
+    }
+    let found: Vec<_> = RECIPES.iter().filter(|recipe| installer.machine.has(recipe)).collect();
+    if found.is_empty() {
+        seen.fine("harnesses", "none was found here (see 'tongs-agents install --list')");
+    }
+    for recipe in found {
+        look_at_harness(&installer, recipe, &more, &mut seen);
     }
     tell(&seen, options.json || options.json_version.is_some())?;
     Ok(if seen.findings.is_empty() { Exit::Ok } else { Exit::No })
@@ -143,7 +157,7 @@ fn look_at_store(start: &Start<'_>, now: &Now, seen: &mut Seen) -> Option<Store>
                     "tongs-agents cleanup",
                 );
             }
-            faults(&store, now, seen);
+            faults(&store, &root_of(start), now, seen);
             seen.fine("store", "private and ours");
             Some(store)
         }
@@ -174,6 +188,12 @@ fn look_at_store(start: &Start<'_>, now: &Now, seen: &mut Seen) -> Option<Store>
     }
 }
 
+/// The state root's path.
+fn root_of(start: &Start<'_>) -> String {
+    let root = Root::find(start.env).ok();
+    root.map_or(String::new(), |root| String::from_utf8_lossy(root.path()).into_owned())
+}
+
 /// Whether the store has a record.
 fn has_records(store: &Store) -> bool {
     let mut found = false;
@@ -187,7 +207,8 @@ fn has_records(store: &Store) -> bool {
 }
 
 /// The faults of the last day, by code and harness.
-fn faults(store: &Store, now: &Now, seen: &mut Seen) {
+fn faults(store: &Store, root: &str, now: &Now, seen: &mut Seen) {
+    let log = format!("{root}/{}", fault::LOG);
     let Ok(file) = store.root.open(c"hook-faults.log", Open::Read) else { return };
     let mut bytes = vec![0; usize::try_from(fault::MAX_LOG).unwrap_or(0)];
     let len = file.read_all(&mut bytes).unwrap_or(0);
@@ -206,14 +227,16 @@ fn faults(store: &Store, now: &Now, seen: &mut Seen) {
         seen.wrong(
             "faults",
             harness,
-            format!("{count} {events} lost in the last 24 hours: {code}"),
-            "man tongs-hook",
+            format!("{count} {events} lost in the last 24 hours: {code} (see tongs-hook(1))"),
+            format!("rm {}", quoted(&log)),
         );
     }
 }
 
 /// Whether the hook is this version's, and how long it takes here.
-fn look_at_hook(hook: &str, store: Option<&Store>, seen: &mut Seen) {
+fn look_at_hook(start: &Start<'_>, hook: &str, store: Option<&Store>, seen: &mut Seen) {
+    let dir = hook.rsplit_once('/').map_or("/", |(dir, _)| dir);
+    let links = format!("tongs --install-links {}", quoted(dir));
     let own = concat!("tongs-hook ", env!("CARGO_PKG_VERSION"), "\n");
     match spawn::run(hook, &["--version"], &[], b"", LIMIT_MS) {
         Ok(ran) if ran.code == Some(0) && ran.out == own.as_bytes() => {}
@@ -223,13 +246,18 @@ fn look_at_hook(hook: &str, store: Option<&Store>, seen: &mut Seen) {
                 "version",
                 hook,
                 format!("it is '{says}' and this program is '{}'", own.trim()),
-                "install one version of tongs",
+                links,
             );
         }
-        Ok(_) => seen.wrong("hook", hook, "it does not run", "install tongs again"),
-        Err(e) => seen.wrong("hook", hook, errno(e), "install tongs again"),
+        Ok(_) => return seen.wrong("hook", hook, "it does not run", links),
+        Err(e) => return seen.wrong("hook", hook, errno(e), links),
     }
-    let Some(median) = store.and_then(|store| time(hook, store)) else { return };
+    let Some(store) = store else { return };
+    let Some(median) = time(hook, store) else {
+        let root = root_of(start);
+        let fix = format!("df {}", quoted(&root));
+        return seen.wrong("store", root, "no event can be written there", fix);
+    };
     if median > SLOW_MS {
         seen.wrong(
             "slow",
@@ -288,12 +316,11 @@ fn empty(dir: &Dir) {
 fn look_at_harness(
     installer: &Installer<'_>,
     recipe: &'static Recipe,
-    home: Option<&str>,
+    more: &str,
     seen: &mut Seen,
 ) {
     let name = harness::find(recipe.row).map_or(recipe.agent, |row| row.name);
-    let home = home.map_or(String::new(), |home| format!(" --home {}", quoted(home)));
-    let install = format!("tongs-agents install --agent {}{home}", recipe.agent);
+    let install = format!("tongs-agents install --agent {}{more}", recipe.agent);
     let mut told = Vec::new();
     for site in installer.machine.sites(recipe) {
         match installer.look(recipe, &site) {
@@ -323,6 +350,12 @@ fn look_at_harness(
                         continue;
                     }
                 };
+                let by_hand =
+                    format!("tongs-agents install --print --agent {}{more}", recipe.agent);
+                let fix = match installer.is_fixed(&site) && fix == install {
+                    true => by_hand,
+                    false => fix,
+                };
                 // One finding for a harness with a file for each event.
                 if !told.contains(&code) {
                     told.push(code);
@@ -330,7 +363,16 @@ fn look_at_harness(
                 }
             }
             Err(problem) => {
-                let fix = format!("{} {}", editor(), quoted(&site.path));
+                let fix = match problem.exit {
+                    Exit::Refused => {
+                        format!(
+                            "mv {} {}",
+                            quoted(&site.path),
+                            quoted(&format!("{}.other", site.path))
+                        )
+                    }
+                    _ => format!("{} {}", editor(), quoted(&site.path)),
+                };
                 seen.wrong("unreadable", site.path.clone(), problem.why, fix);
             }
         }

@@ -193,7 +193,7 @@ fn install(installer: &Installer<'_>, recipes: &[&'static Recipe], options: &Opt
         let mut anything = false;
         for site in &sites {
             match installer.put(recipe, site, dry) {
-                Ok(Changed { changed, diff, backup }) => {
+                Ok(Changed { changed, diff, backup, .. }) => {
                     anything |= changed;
                     let result = if changed { "installed" } else { "unchanged" };
                     report.lines.push(Line { diff, backup, ..Line::new(recipe, site, result) });
@@ -230,7 +230,7 @@ fn register(
         return false;
     };
     match changed {
-        Ok(Changed { changed, diff, backup }) => {
+        Ok(Changed { changed, diff, backup, .. }) => {
             let result = if changed { "registered" } else { "unchanged" };
             report.lines.push(Line { diff, backup, ..Line::new(recipe, &site, result) });
             changed
@@ -288,7 +288,7 @@ fn codex_trust(
     let Some((wanted, config)) = installer.codex_trust(recipe, site) else { return };
     let site = Site { path: config.clone(), ..site.clone() };
     match installer.trust(&wanted, &config, dry) {
-        Ok(Changed { changed, diff, backup }) => {
+        Ok(Changed { changed, diff, backup, .. }) => {
             let result = if changed { "trusted" } else { "unchanged" };
             report.lines.push(Line { diff, backup, ..Line::new(recipe, &site, result) });
         }
@@ -336,6 +336,9 @@ fn tell(report: &Report, installer: &Installer<'_>, json: bool, dry: bool) -> Re
         ]);
         value::print(&mut out, &object)?;
         return out.flush();
+    }
+    if report.lines.is_empty() {
+        out.put(b"no harness was found here (see 'tongs-agents install --list')\n")?;
     }
     for line in &report.lines {
         put_diff(&mut out, &line.diff)?;

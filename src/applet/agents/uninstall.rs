@@ -6,9 +6,11 @@ use argh::FromArgs;
 
 use super::super::Start;
 use super::super::fail::{errno, stdout};
-use super::super::installer::{Installer, machine, named, put_diff, put_line, take_turn};
+use super::super::installer::{
+    Changed, Installer, Problem, machine, named, put_diff, put_line, remove_made, take_turn,
+};
 use super::super::value;
-use super::{check_version, options};
+use super::{check_version, hint, options};
 use crate::cli::{Exit, Fail};
 use crate::install::places::Site;
 use crate::install::recipe::{RECIPES, Recipe};
@@ -65,47 +67,45 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     }
     let recipes = if options.all { RECIPES.iter().collect() } else { named(&options.agent)? };
     let machine = machine(start, options.home.as_deref())?;
-    let turn = if options.dry_run { None } else { Some(take_turn(start)?) };
+    let turn = match take_turn(start) {
+        _ if options.dry_run => None,
+        Ok(turn) => Some(turn),
+        // Whoever wants tongs gone is not kept by what it left behind.
+        Err(fail) if fail.exit == Exit::Refused && !options.purge => {
+            hint(&format!("{}: no backup is heeded", fail.text));
+            None
+        }
+        Err(fail) => return Err(fail),
+    };
     let (store, backups) = turn.unzip();
     let mut installer = Installer { machine, hook: String::new(), backups };
-    let mut exit = Exit::Ok;
-    let mut lines = Vec::new();
+    let mut gone = Gone { lines: Vec::new(), exit: Exit::Ok, emptied: Vec::new() };
     for recipe in recipes {
+        let (hooks, servers) = installer.everywhere(recipe);
         // First, so that a file with both goes back to what it was.
-        if let Some((site, changed)) = installer.unregister(recipe, options.dry_run) {
-            match changed {
-                Ok(changed) if changed.changed => {
-                    lines.push((recipe, site, "removed", String::new(), changed.diff));
-                }
-                Ok(_) => {}
-                // The hooks' own attempt says the same of a shared file.
-                Err(problem)
-                    if installer.machine.sites(recipe).iter().all(|s| s.path != site.path) =>
-                {
-                    exit = if exit == Exit::Ok { problem.exit } else { exit };
-                    lines.push((recipe, site, "failed", problem.why, String::new()));
-                }
-                Err(_) => {}
+        for site in servers {
+            let shared = hooks.iter().any(|hook| hook.path == site.path);
+            let done = installer.unregister(recipe, &site, shared, options.dry_run);
+            // The hooks' own attempt says the same of a shared file.
+            if !(shared && done.is_err()) {
+                gone.note(recipe, site, done);
             }
         }
-        for site in installer.machine.sites(recipe) {
-            let found = take(&installer, recipe, &site, options.dry_run);
-            if let Err(problem) = &found
-                && exit == Exit::Ok
+        for site in hooks {
+            // The trust goes by the place of the hooks: it is found out first.
+            let trust = installer.codex_trust(recipe, &site);
+            let done = installer.take(recipe, &site, options.dry_run);
+            let taken = done.as_ref().is_ok_and(|done| done.changed);
+            gone.note(recipe, site.clone(), done);
+            if let Some((hashes, config)) = trust.filter(|(hashes, _)| taken && !hashes.is_empty())
             {
-                exit = problem.exit;
+                let done = installer.distrust(&hashes, &config, options.dry_run);
+                gone.note(recipe, Site { path: config, ..site }, done);
             }
-            let line = match found {
-                Ok(None) => continue,
-                Ok(Some(diff)) => (recipe, site, "removed", String::new(), diff),
-                Err(problem) => (recipe, site, "failed", problem.why, String::new()),
-            };
-            lines.push(line);
-        }
-        if installer.machine.home_of(&recipe.home).ends_with("/tongs") && !options.dry_run {
-            installer.remove_own_directories(recipe);
         }
     }
+    remove_made(&gone.emptied);
+    let Gone { lines, exit, .. } = gone;
     let mut out = stdout();
     if options.json || options.json_version.is_some() {
         let file = |(recipe, site, result, why, _): &(&Recipe, Site, &str, String, String)| {
@@ -144,21 +144,27 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     Ok(exit)
 }
 
-/// Takes the hooks out of one file. `None` where there were none; else the
-/// change, for a dry run.
-fn take(
-    installer: &Installer<'_>,
-    recipe: &'static Recipe,
-    site: &Site,
-    dry: bool,
-) -> Result<Option<String>, super::super::installer::Problem> {
-    // The trust goes by the place of the hooks: it is found out first.
-    let trust = installer.codex_trust(recipe, site);
-    let changed = installer.take(recipe, site, dry)?;
-    if let Some((gone, config)) = trust.filter(|(gone, _)| !gone.is_empty()) {
-        installer.distrust(&gone, &config, dry)?;
+/// What has gone, and what has not.
+struct Gone {
+    lines: Vec<(&'static Recipe, Site, &'static str, String, String)>,
+    exit: Exit,
+    emptied: Vec<(String, String)>,
+}
+
+impl Gone {
+    fn note(&mut self, recipe: &'static Recipe, site: Site, done: Result<Changed, Problem>) {
+        match done {
+            Ok(done) if done.changed => {
+                self.emptied.extend(done.emptied);
+                self.lines.push((recipe, site, "removed", String::new(), done.diff));
+            }
+            Ok(_) => {}
+            Err(problem) => {
+                self.exit = if self.exit == Exit::Ok { problem.exit } else { self.exit };
+                self.lines.push((recipe, site, "failed", problem.why, String::new()));
+            }
+        }
     }
-    Ok(changed.changed.then_some(changed.diff))
 }
 
 /// Removes what the state root holds of ours, and the root where it is empty.

@@ -120,6 +120,18 @@ impl Doc<'_> {
     }
 }
 
+/// Whether a comment stands in or around an empty member, where its removal would
+/// take it along.
+fn has_comment(text: &str, root: &Node, path: &[Step<'_>]) -> bool {
+    let [above @ .., Step::Key(key)] = path else { return false };
+    let members = root.at(above).map_or(&[][..], Node::members);
+    let Some(member) = members.iter().find(|member| member.key == *key) else { return false };
+    let end = member.value.span.end;
+    let behind = text[end..].find([',', '}', '\n']).map_or(text.len(), |at| end + at);
+    let around = [&text[member.key_span.end..end], &text[end..behind]].concat();
+    around.contains("//") || around.contains("/*")
+}
+
 /// The command of an entry, by whatever key its harness has it.
 fn command_of(entry: &Node) -> Option<&str> {
     let action = entry.get("action");
@@ -183,7 +195,7 @@ impl Document for Doc<'_> {
         Ok(entries)
     }
 
-    fn remove(&self, text: &str, entry: &Entry) -> Result<String, Refusal> {
+    fn remove(&self, text: &str, entry: &Entry, before: Option<&str>) -> Result<String, Refusal> {
         let At::Path { steps: owned, alone } = &entry.at else { return Ok(text.to_string()) };
         let dialect = self.json.dialect;
         let mut path = steps(owned);
@@ -195,14 +207,17 @@ impl Document for Doc<'_> {
             path.truncate(path.len() - 2);
         }
         let mut text = json::remove(text, dialect, &path)?;
-        // What holds nothing any more goes as well, but for the top.
+        let before = before.and_then(|before| json::parse(before, dialect).ok());
+        // What holds nothing any more goes as well, but for the top, for what was
+        // there before, and for what has a comment of the user's.
         while path.pop().is_some() && !path.is_empty() {
             let root = json::parse(&text, dialect)?;
             let Some(node) = root.at(&path) else { break };
             let own_name = path == [Step::Key("tongs")]
                 && !node.members().iter().any(|m| m.value.is_list() || m.value.is_map());
             let empty = node.list().is_empty() && node.members().is_empty();
-            if !(empty || own_name) {
+            let was = before.as_ref().is_some_and(|before| before.at(&path).is_some());
+            if !(empty || own_name) || was || has_comment(&text, &root, &path) {
                 break;
             }
             text = json::remove(&text, dialect, &path)?;

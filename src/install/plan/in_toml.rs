@@ -49,7 +49,7 @@ impl Document for Doc {
         Ok(doc.arrays(&["hooks"]).filter_map(entry).collect())
     }
 
-    fn remove(&self, text: &str, entry: &Entry) -> Result<String, Refusal> {
+    fn remove(&self, text: &str, entry: &Entry, _: Option<&str>) -> Result<String, Refusal> {
         match &entry.at {
             At::Span(span) => Ok(toml::remove(text, span.clone())),
             At::Path { .. } => Err(Edit::NoSuchPath.into()),

@@ -17,6 +17,13 @@ fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     }
 }
 
+fn at<'n>(root: &'n Node, path: &[Step<'_>]) -> Option<&'n Node> {
+    path.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => member(node, key),
+        Step::Item(_) => None,
+    })
+}
+
 fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
     match &member(node, key)?.kind {
         Kind::Text(text) => Some(text),
@@ -71,21 +78,19 @@ impl Document for Doc {
         Ok(entries)
     }
 
-    fn remove(&self, text: &str, entry: &Entry) -> Result<String, Refusal> {
+    fn remove(&self, text: &str, entry: &Entry, before: Option<&str>) -> Result<String, Refusal> {
         let At::Path { steps: owned, .. } = &entry.at else {
             return Err(Edit::NoSuchPath.into());
         };
         let mut path = steps(owned);
         let mut text = yaml::remove(text, &path)?;
-        // What holds nothing any more goes as well.
+        let before = before.map(yaml::parse).transpose()?;
+        // What holds nothing any more goes as well, unless it was there before.
         while path.pop().is_some() && !path.is_empty() {
             let root = yaml::parse(&text)?;
-            let mut node = Some(&root);
-            for step in &path {
-                node = match step {
-                    Step::Key(key) => node.and_then(|node| member(node, key)),
-                    Step::Item(_) => None,
-                };
+            let node = at(&root, &path);
+            if before.as_ref().is_some_and(|before| at(before, &path).is_some()) {
+                break;
             }
             let empty = match node.map(|node| &node.kind) {
                 Some(Kind::Map(members)) => members.is_empty(),
@@ -97,6 +102,16 @@ impl Document for Doc {
                 break;
             }
             text = yaml::remove(&text, &path)?;
+        }
+        // An empty map is written for a file in which nothing is left.
+        let root = yaml::parse(&text)?;
+        let is_empty = matches!(&root.kind, Kind::Map(members) if members.is_empty());
+        if is_empty && text.get(root.span.clone()) == Some("{}") {
+            let end = root.span.end;
+            let line = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+            if text[end..line].trim().is_empty() {
+                text.replace_range(root.span.start..line, "");
+            }
         }
         Ok(text)
     }

@@ -119,8 +119,8 @@ trait Document {
     /// The entries, in the order of the file. `want` gives the command for an
     /// event.
     fn entries(&self, text: &str, want: &dyn Fn(&str) -> String) -> Result<Vec<Entry>, Refusal>;
-    /// Takes an entry out, and what is empty then.
-    fn remove(&self, text: &str, entry: &Entry) -> Result<String, Refusal>;
+    /// Takes an entry out, and what is empty then, unless it was there `before`.
+    fn remove(&self, text: &str, entry: &Entry, before: Option<&str>) -> Result<String, Refusal>;
     /// Makes an entry what it should be.
     fn replace(&self, text: &str, entry: &Entry, command: String) -> Result<String, Refusal>;
     /// Adds the entry of an event.
@@ -177,33 +177,44 @@ pub fn put(
         let entries: Vec<_> = recipe.events.iter().map(|event| (*event, want(event))).collect();
         return document.new_file(&entries);
     };
-    let entries = document.entries(old, &want)?;
-    let mut kept: Vec<&str> = Vec::new();
     let mut text = old.to_string();
-    let mut changes = Vec::new();
+    // One by one, the last first: what stands before it stays where it is, and
+    // what is next is found anew.
+    let kept = loop {
+        let entries = document.entries(&text, &want)?;
+        let (kept, change) = settle(recipe, &entries);
+        text = match change {
+            None => break kept,
+            Some((entry, true)) => document.replace(&text, entry, want(&entry.event))?,
+            Some((entry, false)) => document.remove(&text, entry, None)?,
+        };
+    };
+    for event in recipe.events.iter().filter(|event| !kept.iter().any(|kept| kept == *event)) {
+        text = document.add(&text, event, want(event))?;
+    }
+    // What could not be taken out again is not put in.
+    match take(recipe, event, &text, None) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(Refusal::Shape("hooks could not be taken out of it again".into())),
+    }
+}
+
+/// Says which events have their entry, and the last entry of ours that is to be
+/// set right, or to go.
+fn settle<'e>(recipe: &Recipe, entries: &'e [Entry]) -> (Vec<String>, Option<(&'e Entry, bool)>) {
+    let (mut kept, mut change) = (Vec::new(), None);
     for entry in entries.iter().filter(|e| Command::read(&e.command).is_some()) {
         let wanted = recipe.events.contains(&entry.event.as_str());
-        if !wanted || entry.narrowed || kept.contains(&entry.event.as_str()) {
-            changes.push((entry, false));
+        if !wanted || entry.narrowed || kept.contains(&entry.event) {
+            change = Some((entry, false));
         } else {
-            kept.push(&entry.event);
+            kept.push(entry.event.clone());
             if !entry.exact {
-                changes.push((entry, true));
+                change = Some((entry, true));
             }
         }
     }
-    // From the end, so that what is before an entry stays where it is.
-    for (entry, stays) in changes.into_iter().rev() {
-        text = if stays {
-            document.replace(&text, entry, want(&entry.event))?
-        } else {
-            document.remove(&text, entry)?
-        };
-    }
-    for event in recipe.events.iter().filter(|event| !kept.contains(event)) {
-        text = document.add(&text, event, want(event))?;
-    }
-    Ok(text)
+    (kept, change)
 }
 
 /// A file without anything of ours.
@@ -217,8 +228,14 @@ pub struct Taken {
     pub hook: Option<String>,
 }
 
-/// Takes everything of ours out of a file.
-pub fn take(recipe: &Recipe, event: &'static str, old: &str) -> Result<Taken, Refusal> {
+/// Takes everything of ours out of a file. `before` is what it was without, where
+/// that is known: what was empty then stays.
+pub fn take(
+    recipe: &Recipe,
+    event: &'static str,
+    old: &str,
+    before: Option<&str>,
+) -> Result<Taken, Refusal> {
     if let Some(plugin) = plugin(recipe, event) {
         return Ok(if plugins::is_ours(plugin, old) {
             let hook = Some(plugins::hook_path(plugin, old).unwrap_or_default());
@@ -228,12 +245,17 @@ pub fn take(recipe: &Recipe, event: &'static str, old: &str) -> Result<Taken, Re
         });
     }
     let Some(document) = document(recipe) else { return Err(Refusal::NotOurs) };
-    let entries = document.entries(old, &|_| String::new())?;
     let (mut text, mut hook) = (old.to_string(), None);
-    for entry in entries.iter().rev() {
-        let Some(ours) = Command::read(&entry.command) else { continue };
-        text = document.remove(&text, entry)?;
-        hook = Some(ours.hook);
+    loop {
+        let entries = document.entries(&text, &|_| String::new())?;
+        let ours = |entry: &Entry| Command::read(&entry.command).map(|ours| ours.hook);
+        let Some(entry) = entries.iter().rev().find(|entry| ours(entry).is_some()) else { break };
+        hook = ours(entry);
+        let less = document.remove(&text, entry, before)?;
+        if less.len() >= text.len() {
+            return Err(Edit::NoSuchPath.into());
+        }
+        text = less;
     }
     let bare = hook.is_some() && document.is_bare(&text)?;
     Ok(Taken { text, bare, hook })
@@ -266,7 +288,7 @@ pub fn look(
         return Ok(look);
     }
     let Some(document) = document(recipe) else { return Err(Refusal::NotOurs) };
-    let mut good: Vec<String> = Vec::new();
+    let (mut have, mut good): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for entry in document.entries(old, &|event| command(recipe, hook, event))? {
         let Some(ours) = Command::read(&entry.command) else {
             look.others.push((entry.event, program(&entry.command)));
@@ -278,13 +300,14 @@ pub fn look(
             look.moved.push(ours.hook);
         }
         let wanted = recipe.events.contains(&entry.event.as_str());
-        if entry.exact && wanted && !entry.narrowed && !good.contains(&entry.event) {
-            good.push(entry.event);
-        } else if here {
-            look.wrong += 1;
+        let right = entry.exact && wanted && !entry.narrowed && !good.contains(&entry.event);
+        look.wrong += usize::from(here && !right);
+        if right {
+            good.push(entry.event.clone());
         }
+        have.push(entry.event);
     }
-    let missing = recipe.events.iter().filter(|event| !good.iter().any(|good| good == *event));
+    let missing = recipe.events.iter().filter(|event| !have.iter().any(|have| have == *event));
     look.missing = missing.copied().collect();
     Ok(look)
 }
