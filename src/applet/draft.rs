@@ -325,6 +325,9 @@ impl Draft<'_> {
         o.int(Key::TsMs, self.now.wall_ms);
         o.int(Key::BootMs, self.now.boot_ms);
         o.int(Key::MonoMs, self.now.mono_ms);
+        if write.begins(o.stored.and_then(|s| s.status)) || !o.keep(Key::StatusMs) {
+            o.int(Key::StatusMs, self.now.wall_ms);
+        }
         o.int(Key::Turn, write.turn.min(i64::MAX as u64));
         match write.ids {
             Ids::Keep => {
@@ -448,17 +451,18 @@ pub fn put_status(
     clocks: Option<&Now>,
 ) {
     let change = |key| {
-        matches!(key, Key::Status | Key::Detail | Key::Tool | Key::Ts | Key::TsMs)
+        matches!(key, Key::Status | Key::Detail | Key::Tool | Key::Ts | Key::TsMs | Key::StatusMs)
             || WAIT.contains(&key)
             || clocks.is_some() && matches!(key, Key::BootMs | Key::MonoMs)
     };
-    put_changed(out, stored, 7, change, |object| {
+    put_changed(out, stored, 8, change, |object| {
         object
             .str(Key::Status.name(), status.name())
             .str(Key::Detail.name(), detail)
             .str(Key::Tool.name(), "")
             .int(Key::Ts.name(), wall_ms / 1000)
-            .int(Key::TsMs.name(), wall_ms);
+            .int(Key::TsMs.name(), wall_ms)
+            .int(Key::StatusMs.name(), wall_ms);
         if let Some(now) = clocks {
             object.int(Key::BootMs.name(), now.boot_ms).int(Key::MonoMs.name(), now.mono_ms);
         }

@@ -7,7 +7,7 @@
 
 use super::fail::errno;
 use super::processes::verdict;
-use super::view::{self, Row, is_seen};
+use super::view::{self, Row};
 use crate::cli::{Exit, Fail, Shown};
 use crate::harness::{self, Sessions};
 use crate::probe::{Ancestry, Here, stat};
@@ -15,6 +15,7 @@ use crate::record::id::digest_of;
 use crate::record::text::cut;
 use crate::record::{Checked, Key, Status, Text, limit};
 use crate::store::annotate::{Derived, View, annotate_session};
+use crate::store::seen::Marks;
 use crate::store::{Reader, Store};
 use crate::sys::clock::Now;
 use crate::sys::fs::Errno;
@@ -146,7 +147,7 @@ impl Look {
     /// Looks from here, now.
     pub fn new(here: Here) -> Look {
         let now = Now::read();
-        Look { here, now, view: View { now: now.secs(), pid_ns: here.pid_ns } }
+        Look { here, now, view: View { now_ms: now.wall_ms, pid_ns: here.pid_ns } }
     }
 
     /// Reads the sessions that a selector takes, the best one first:
@@ -160,8 +161,8 @@ impl Look {
     /// Of what lives, a process that can hold one session only has one here.
     pub fn find(&self, store: &Store, selector: &Selector) -> Result<Vec<Match>, Errno> {
         let mut found = Vec::new();
-        let mut reader = Reader::default();
-        store.read_sessions(&mut reader, &self.view, is_seen, |record, derived| {
+        let (mut reader, marks) = (Reader::default(), Marks::read(store));
+        store.read_sessions(&mut reader, &self.view, &marks, |record, derived| {
             found.extend(self.take(selector, record, derived));
             true
         })?;
@@ -188,9 +189,9 @@ impl Look {
     /// a record that is being replaced. `None` where it is gone.
     pub fn again(&self, store: &Store, found: &Match) -> Option<Match> {
         let digest = digest_of(&found.row.id)?;
-        let mut reader = Reader::default();
+        let (mut reader, marks) = (Reader::default(), Marks::read(store));
         let record = store.read_session_record(&mut reader, &digest).ok()?;
-        let derived = annotate_session(&record, &self.view, is_seen(&record));
+        let derived = annotate_session(&record, &self.view, marks.of(&record, &self.view));
         Some(self.judge(&record, &derived))
     }
 
@@ -313,9 +314,9 @@ fn begins(text: Text<'_>, start: &str) -> bool {
 pub fn by_id(store: &Store, id: &str) -> Result<Vec<Row>, Fail> {
     let view = view::of(&Now::read());
     let (mut exact, mut starts) = (Vec::new(), Vec::new());
-    let mut reader = Reader::default();
+    let (mut reader, marks) = (Reader::default(), Marks::read(store));
     store
-        .read_sessions(&mut reader, &view, is_seen, |record, derived| {
+        .read_sessions(&mut reader, &view, &marks, |record, derived| {
             match fits(record, derived, id) {
                 Some(true) => exact.push(Row::of(record, derived)),
                 Some(false) => starts.push(Row::of(record, derived)),

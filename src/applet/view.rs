@@ -8,6 +8,7 @@ use crate::harness;
 use crate::record::scan::{Entries, quoted};
 use crate::record::{Checked, Key, Status, limit};
 use crate::store::annotate::{Derived, View, put_session};
+use crate::store::seen::Phase;
 use crate::sys::clock::Now;
 use crate::sys::env::{Env, Var};
 use crate::sys::stdio;
@@ -17,13 +18,7 @@ const COLUMNS: usize = 80;
 
 /// The view of a reader: now, and from here.
 pub fn of(now: &Now) -> View {
-    View { now: now.secs(), pid_ns: crate::probe::own_pid_ns() }
-}
-
-/// Whether a session's present wait or end was acknowledged. There is no way to
-/// do that yet, so none was.
-pub fn is_seen(_: &Checked<'_>) -> bool {
-    false
+    View { now_ms: now.wall_ms, pid_ns: crate::probe::own_pid_ns() }
 }
 
 /// Which sessions are wanted.
@@ -96,6 +91,8 @@ pub struct Row {
     pub id: String,
     /// The derived fields.
     pub derived: Derived,
+    /// The status that it is in, as marks of what was seen tell it apart.
+    pub phase: Option<Phase>,
 }
 
 impl Row {
@@ -117,6 +114,7 @@ impl Row {
             detail: text(Key::Detail),
             id: if record.legacy { text(Key::SessionId) } else { text(Key::CanonicalId) },
             derived: *derived,
+            phase: Phase::of(record),
         }
     }
 
@@ -140,6 +138,11 @@ impl Row {
             Some(Status::Ended | Status::Discovered) => Colour::Dim,
             Some(Status::Idle) | None => Colour::Plain,
         };
+        Cell::new(self.status_words()).colour(colour)
+    }
+
+    /// The status and what goes with it, in words.
+    pub fn status_words(&self) -> String {
         let mut text = self.status_text.clone();
         if self.derived.quiet {
             text.push('?');
@@ -147,16 +150,16 @@ impl Row {
         if self.derived.unverified {
             text.push_str(" (unverified)");
         }
-        Cell::new(text).colour(colour)
+        let may_ask = matches!(self.status, Some(Status::Waiting | Status::Error | Status::Idle));
+        if self.derived.seen && may_ask {
+            text.push_str(if self.derived.snoozed { " (snoozed)" } else { " (seen)" });
+        }
+        text
     }
 
     /// Whether the session asks for its user.
     pub fn asks(&self) -> bool {
-        match self.status {
-            Some(Status::Waiting | Status::Error) => true,
-            Some(Status::Idle) => self.derived.needs_attention && !self.derived.seen,
-            _ => false,
-        }
+        asks(self.status, &self.derived)
     }
 
     /// One field as text: a string as it is, anything else as JSON; empty where
@@ -168,6 +171,16 @@ impl Row {
             Some(serde_json::Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
         }
+    }
+}
+
+/// Whether a session with this status asks for its user: a wait or an error
+/// until it is over, a rest until it was seen, and nothing that is put off.
+pub fn asks(status: Option<Status>, derived: &Derived) -> bool {
+    match status {
+        Some(Status::Waiting | Status::Error) => !derived.snoozed,
+        Some(Status::Idle) => derived.needs_attention && !derived.seen,
+        _ => false,
     }
 }
 

@@ -245,6 +245,19 @@ pub struct Write {
     pub background: Option<u64>,
 }
 
+impl Write {
+    /// Whether a state begins that its user has not seen: another status,
+    /// another wait, or another end of a turn.
+    pub fn begins(&self, before: Option<Status>) -> bool {
+        let ends_turn =
+            matches!(self.detail, Detail::Finished | Detail::Failed | Detail::Interrupted);
+        self.fresh
+            || before != Some(self.status)
+            || matches!(self.wait, Wait::Begin(_))
+            || ends_turn
+    }
+}
+
 /// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {

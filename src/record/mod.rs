@@ -98,6 +98,7 @@ keys! {
     TsMs = "ts_ms",
     BootMs = "boot_ms",
     MonoMs = "mono_ms",
+    StatusMs = "status_ms",
     Turn = "turn",
     TurnId = "turn_id",
     PrevTurnId = "prev_turn_id",
@@ -207,6 +208,7 @@ impl Key {
             | Key::TsMs
             | Key::BootMs
             | Key::MonoMs
+            | Key::StatusMs
             | Key::Turn
             | Key::WaitingSince
             | Key::Background => matches!(kind, Kind::Integer),

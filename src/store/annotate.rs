@@ -4,6 +4,7 @@
 //! stands and the derived fields are put behind it; any other is written anew,
 //! in the same order, with every character escaped that a terminal acts on.
 
+use super::seen::Seen;
 use crate::record::check::dropped_from_legacy;
 use crate::record::out::{self, Fixed, Object, Sink, Style};
 use crate::record::{Checked, Key, Status};
@@ -18,8 +19,8 @@ pub const SHORT_ID: usize = 12;
 /// What a reader knows of its own moment and place.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Wall time, epoch seconds.
-    pub now: u64,
+    /// Wall time, epoch milliseconds.
+    pub now_ms: u64,
     /// The inode number of the reader's pid namespace.
     pub pid_ns: Option<u64>,
 }
@@ -33,8 +34,10 @@ pub struct Derived {
     pub age_seconds: u64,
     /// Waiting, or idle for more than [`IDLE_ATTENTION`].
     pub needs_attention: bool,
-    /// Whether this wait or end was acknowledged.
+    /// Whether this status was acknowledged, or is put off for now.
     pub seen: bool,
+    /// Whether it is put off for now; not shown.
+    pub snoozed: bool,
     /// Running without an event for more than [`QUIET`].
     pub quiet: bool,
     /// The process lives in another pid namespace, so that its pid means
@@ -42,10 +45,10 @@ pub struct Derived {
     pub unverified: bool,
 }
 
-/// Derives the fields of a record. `seen` says whether its present state was
-/// acknowledged.
-pub fn annotate_session(record: &Checked<'_>, view: &View, seen: bool) -> Derived {
-    let age_seconds = view.now.saturating_sub(record.ts);
+/// Derives the fields of a record. `seen` says what its user did about its
+/// present status.
+pub fn annotate_session(record: &Checked<'_>, view: &View, seen: Seen) -> Derived {
+    let age_seconds = (view.now_ms / 1000).saturating_sub(record.ts);
     let status = record.status;
     let theirs = record.text(Key::PidNs);
     Derived {
@@ -53,7 +56,8 @@ pub fn annotate_session(record: &Checked<'_>, view: &View, seen: bool) -> Derive
         age_seconds,
         needs_attention: status == Some(Status::Waiting)
             || (status == Some(Status::Idle) && age_seconds > IDLE_ATTENTION),
-        seen,
+        seen: seen != Seen::No,
+        snoozed: seen == Seen::Snoozed,
         quiet: status == Some(Status::Running) && age_seconds > QUIET,
         unverified: !theirs.is_empty()
             && view

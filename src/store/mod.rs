@@ -25,6 +25,7 @@ pub mod place;
 pub mod proc_file;
 pub mod read;
 pub mod replace;
+pub mod seen;
 pub mod watch;
 pub mod write;
 

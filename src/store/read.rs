@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::annotate::{Derived, View, annotate_session};
 use super::place::Store;
+use super::seen::Marks;
 use crate::record::check::{self, Door};
 use crate::record::id::File as Kind;
 use crate::record::{Checked, Fault, FaultKind, Key, MAX_BYTES, Scan, Text};
@@ -216,11 +217,11 @@ impl Store {
         &self,
         reader: &mut Reader,
         view: &View,
-        seen: impl Fn(&Checked<'_>) -> bool,
+        marks: &Marks,
         mut each: impl FnMut(&Checked<'_>, &Derived) -> bool,
     ) -> Result<Tally, Errno> {
         self.read_session_records(reader, |record| {
-            each(record, &annotate_session(record, view, seen(record)))
+            each(record, &annotate_session(record, view, marks.of(record, view)))
         })
     }
 }

@@ -2,7 +2,8 @@
 //! again.
 //!
 //! A writer gives a record its name by a rename, so renames and removals in the
-//! directory of the records are all there is to see. Where that directory does
+//! directory of the records are all there is to see; the marks of what was seen
+//! stand there too. Where that directory does
 //! not exist, the nearest one above it is watched for the next on the way. The
 //! directories further up are watched only for their own removal and move, so
 //! that a busy one, such as `/tmp`, wakes nobody.
@@ -14,6 +15,7 @@ use std::ffi::CString;
 
 use super::place::Root;
 use super::read::is_record_name;
+use super::seen;
 use crate::sys::fs::{Dir, Errno};
 use crate::sys::watch::{Alarm, Happened, Scope, Watch, Watched};
 
@@ -46,7 +48,7 @@ impl StoreWatch {
         let next = self.way.get(self.end + 1);
         self.watch.take(|happened| match happened {
             Happened::Entry(dir, name) if dir == self.watched => match next {
-                None => records |= is_record_name(name.to_bytes()),
+                None => records |= is_record_name(name.to_bytes()) || name == seen::NAME,
                 Some(path) => {
                     let next = path.to_bytes().rsplit(|b| *b == b'/').next();
                     places |= next == Some(name.to_bytes());

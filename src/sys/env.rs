@@ -39,6 +39,8 @@ vars! {
     XDG_STATE_HOME, HOME,
     // how to print
     NO_COLOR, COLUMNS, TERM,
+    // how to show notices
+    DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR,
     // which terminal
     TMUX, TMUX_PANE,
     ZELLIJ, ZELLIJ_SESSION_NAME, ZELLIJ_PANE_ID, ZELLIJ_SOCKET_DIR,

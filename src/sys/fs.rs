@@ -18,6 +18,8 @@ pub use rustix::io::Errno;
 pub enum Open {
     /// For reading.
     Read,
+    /// For writing to what is there.
+    Write,
     /// For reading and writing, created 0600 where missing.
     Lock,
     /// For writing, created 0600; an existing file is an error.
@@ -137,6 +139,7 @@ impl Dir {
     pub fn open(&self, path: &CStr, how: Open) -> Result<File, Errno> {
         let flags = match how {
             Open::Read => OFlags::RDONLY,
+            Open::Write => OFlags::WRONLY,
             Open::Lock => OFlags::RDWR | OFlags::CREATE,
             Open::New | Open::NewWith(_) => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
             Open::Append => OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND,

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::fs::Errno;
 use super::guard::{Standard, standard};
-use super::watch::Alarm;
+use super::watch::{Alarm, sleep};
 
 /// The standard descriptors that were closed when this program began, as a set:
 /// descriptor n is bit n.
@@ -134,6 +134,16 @@ fn write(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
 
 fn stdin() -> BorrowedFd<'static> {
     standard(Standard::In)
+}
+
+/// What wakes a sleeper when whoever reads standard output goes away.
+pub fn out_alarm() -> Alarm<'static> {
+    Alarm::of_reader(standard(Standard::Out))
+}
+
+/// Whether nobody reads standard output any more.
+pub fn out_is_gone() -> bool {
+    sleep(&[out_alarm()], 0)
 }
 
 /// Whether standard output is a terminal.

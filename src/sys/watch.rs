@@ -1,4 +1,4 @@
-//! Sleeping until a directory changes or a process ends.
+//! Sleeping until a directory changes, a process ends or the clock is set.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -7,6 +7,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::fs::Errno;
 
@@ -80,7 +83,7 @@ impl Watch {
 
     /// What wakes a sleeper.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd())
+        Alarm(self.0.as_fd(), PollFlags::IN)
     }
 }
 
@@ -97,6 +100,11 @@ impl End {
         pidfd_open(pid, PidfdFlags::empty()).ok().map(End)
     }
 
+    /// The descriptor that can be read from then on.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     /// Whether it has come. A zombie has ended.
     pub fn has_come(&self) -> bool {
         sleep(&[self.alarm()], 0)
@@ -104,13 +112,53 @@ impl End {
 
     /// What wakes a sleeper.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd())
+        Alarm(self.0.as_fd(), PollFlags::IN)
     }
 }
 
+/// Jumps of the wall clock, with timerfd_create(2): it was set, or the machine
+/// slept.
+#[derive(Debug)]
+pub struct Jumps(OwnedFd);
+
+impl Jumps {
+    /// Begins to watch; `None` where the system has no such call.
+    pub fn watch() -> Option<Jumps> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Realtime, flags).ok()?;
+        let never = Timespec { tv_sec: NEVER, tv_nsec: 0 };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: never };
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        timerfd_settime(&timer, flags, &once).ok()?;
+        Some(Jumps(timer))
+    }
+
+    /// Whether there was one since the last call.
+    pub fn has_come(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 8]) == Err(Errno::CANCELED)
+    }
+
+    /// What wakes a sleeper.
+    pub fn alarm(&self) -> Alarm<'_> {
+        Alarm(self.0.as_fd(), PollFlags::IN)
+    }
+}
+
+/// The time that the timer for [`Jumps`] is set to, epoch seconds: in the year
+/// 2242.
+const NEVER: i64 = 1 << 33;
+
 /// Something that ends a sleep.
 #[derive(Clone, Copy, Debug)]
-pub struct Alarm<'f>(BorrowedFd<'f>);
+pub struct Alarm<'f>(BorrowedFd<'f>, PollFlags);
+
+impl<'f> Alarm<'f> {
+    /// The end of whoever reads what is written to a descriptor.
+    pub(super) fn of_reader(fd: BorrowedFd<'f>) -> Alarm<'f> {
+        // Errors and hang-ups are told unasked.
+        Alarm(fd, PollFlags::empty())
+    }
+}
 
 impl<'f> Alarm<'f> {
     /// Goes off when a descriptor can be read, or has no other end any more.
@@ -123,7 +171,7 @@ impl<'f> Alarm<'f> {
 /// whether one did. A signal may end it early.
 pub fn sleep(alarms: &[Alarm<'_>], ms: u64) -> bool {
     let mut fds: Vec<PollFd<'_>> =
-        alarms.iter().map(|alarm| PollFd::from_borrowed_fd(alarm.0, PollFlags::IN)).collect();
+        alarms.iter().map(|alarm| PollFd::from_borrowed_fd(alarm.0, alarm.1)).collect();
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     let timeout = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
     poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)

@@ -41,7 +41,7 @@ ts started source last_event terminal terminal_env focus_target sequence
 arrival_sequence""".split()
 # What our reader adds, and what it drops where the type is wrong.
 DERIVED = "short_id age_seconds needs_attention seen quiet unverified".split()
-OURS = """boot_id pid_ns ts_ms boot_ms mono_ms turn turn_id prev_turn_id waiting_for waiting_from
+OURS = """boot_id pid_ns ts_ms boot_ms mono_ms status_ms turn turn_id prev_turn_id waiting_for waiting_from
 waiting_since waiting_tool waiting_agent background branch worktree title method
 launch_id profile_id terminal_id bridge""".split()
 
@@ -1251,7 +1251,7 @@ def settled(record):
         record[key] = record[key] and value
     if record["instance_id"] == process:
         record["instance_id"] = "41:7"
-    for key in ("ts", "started", "waiting_since", "ts_ms", "boot_ms", "mono_ms"):
+    for key in ("ts", "started", "waiting_since", "ts_ms", "boot_ms", "mono_ms", "status_ms"):
         if key in record:
             record[key] = 5000 if key in ("boot_ms", "mono_ms") else 1796000000
     if "boot_id" in record:

@@ -196,6 +196,9 @@ fn no_applet_calls_another() {
         for other in [
             "status",
             "show",
+            "watch",
+            "ack",
+            "snooze",
             "lookup",
             "tree",
             "wait",

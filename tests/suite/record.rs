@@ -15,6 +15,7 @@ use tongs::record::id::{self, File, Part};
 use tongs::record::out::is_hidden;
 use tongs::record::{Fault, FaultKind, Key, Kind, MAX_BYTES, Scan, Status};
 use tongs::store::annotate::{View, annotate_session, put_session};
+use tongs::store::seen::Seen;
 
 use crate::world::{World, bytes, claude};
 
@@ -1250,7 +1251,8 @@ fn put(bytes: &[u8], now: u64) -> String {
 }
 
 fn put_checked(record: &Checked<'_>, now: u64) -> String {
-    let derived = annotate_session(record, &View { now, pid_ns: Some(77) }, false);
+    let derived =
+        annotate_session(record, &View { now_ms: now * 1000, pid_ns: Some(77) }, Seen::No);
     let mut out = Vec::new();
     put_session(&mut out, record, &derived);
     String::from_utf8(out).unwrap()
@@ -1280,7 +1282,7 @@ const LATER_THAN_SCHEMA_0: [&str; 7] = [
     "process_start",
     "sequence",
 ];
-const NUMBERS: [&str; 11] = [
+const NUMBERS: [&str; 12] = [
     "schema_version",
     "ts",
     "started",
@@ -1289,6 +1291,7 @@ const NUMBERS: [&str; 11] = [
     "ts_ms",
     "boot_ms",
     "mono_ms",
+    "status_ms",
     "turn",
     "waiting_since",
     "background",

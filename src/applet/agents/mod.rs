@@ -1,5 +1,6 @@
 //! `tongs-agents`: the commands for people and scripts, one file each.
 
+mod ack;
 mod cleanup;
 mod doctor;
 mod forget;
@@ -12,10 +13,12 @@ mod record;
 mod run;
 mod schema;
 mod show;
+mod snooze;
 mod status;
 mod tree;
 mod uninstall;
 mod wait;
+mod watch;
 
 use super::fail::{Stderr, bad_value, early, end, stdout, words};
 use super::{Start, settle_command};
@@ -36,6 +39,13 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "status", about: "show the live sessions", run: status::run },
     Command { name: "show", about: "show one session", run: show::run },
+    Command {
+        name: "watch",
+        about: "tell of every change, also by notices and commands",
+        run: watch::run,
+    },
+    Command { name: "ack", about: "mark what sessions ask for as seen", run: ack::run },
+    Command { name: "snooze", about: "put off what a session asks for", run: snooze::run },
     Command {
         name: "lookup",
         about: "find the session behind a pid, a terminal or a launch",

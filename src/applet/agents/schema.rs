@@ -28,6 +28,7 @@ const SESSION: &str = text_file!("schema/session.json");
 /// The schemas by command; `hook` is the line of `tongs-hook --strict`,
 /// `session-state` that of `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
+    ("ack", text_file!("schema/ack.json")),
     ("cleanup", text_file!("schema/cleanup.json")),
     ("doctor", text_file!("schema/doctor.json")),
     ("forget", text_file!("schema/forget.json")),
@@ -40,10 +41,12 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("record", text_file!("schema/record.json")),
     ("session-state", text_file!("schema/session-state.json")),
     ("show", SESSION),
+    ("snooze", text_file!("schema/ack.json")),
     ("status", text_file!("schema/status.json")),
     ("tree", text_file!("schema/tree.json")),
     ("uninstall", text_file!("schema/uninstall.json")),
     ("wait", text_file!("schema/wait.json")),
+    ("watch", text_file!("schema/watch.json")),
 ];
 
 /// Runs the command.

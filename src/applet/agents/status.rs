@@ -6,13 +6,14 @@ use argh::FromArgs;
 use super::super::Start;
 use super::super::fail::{errno, stdout, trouble};
 use super::super::store::{Found, find};
-use super::super::view::{self, Filter, Row, is_seen};
+use super::super::view::{self, Filter, Row};
 use super::{bad_value, check_version, hint, options};
 use crate::cli::{Exit, Fail, Shown, push_cut, tmux};
 use crate::record::out::{Sink, int};
 use crate::record::{Checked, Status};
 use crate::store::annotate::{Derived, annotate_session, put_session};
 use crate::store::read::Tally;
+use crate::store::seen::Marks;
 use crate::store::{Reader, Store, maintain};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
@@ -378,13 +379,13 @@ fn each(
     all: bool,
     mut each: impl FnMut(&Checked<'_>, &Derived) -> bool,
 ) -> Result<Tally, Fail> {
-    let (view, mut reader) = (view::of(now), Reader::default());
+    let (view, mut reader, marks) = (view::of(now), Reader::default(), Marks::read(store));
     let read = if all {
         store.read_stored_sessions(&mut reader, |_, record| {
-            each(record, &annotate_session(record, &view, is_seen(record)))
+            each(record, &annotate_session(record, &view, marks.of(record, &view)))
         })
     } else {
-        store.read_sessions(&mut reader, &view, is_seen, each)
+        store.read_sessions(&mut reader, &view, &marks, each)
     };
     read.map_err(|e| Fail::new(Exit::Io, format!("cannot read the store: {}", errno(e))))
 }

@@ -1,0 +1,300 @@
+//! Notices for the user: which sessions are worth one, what it says, and how it
+//! gets out.
+//!
+//! A session is told of once for each wait, error or rest that asks for its
+//! user, and again when one that was put off comes back. What is due at one
+//! moment is one notice, so that a start, a wake-up of the machine or a burst
+//! does not ring many times.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use super::fail::errno;
+use super::fleet::{Fleet, Known};
+use crate::cli::{Shown, push_cut};
+use crate::record::Status;
+use crate::store::seen::Phase;
+use crate::sys::env::{Env, Var};
+use crate::sys::fs::{Dir, May, Open};
+use crate::sys::spawn::feed;
+
+/// Milliseconds that a permission must be waited for: harnesses answer most of
+/// them themselves.
+const HOLD_MS: u64 = 4000;
+/// Milliseconds that a program that shows a notice may take.
+const LIMIT_MS: u64 = 5000;
+/// Cells of a title.
+const TITLE: usize = 80;
+/// Cells of a line of the text.
+const LINE: usize = 120;
+/// Sessions that one notice names.
+const NAMED: usize = 5;
+
+/// One notice. Both texts are escaped and bounded.
+pub struct Notice {
+    title: String,
+    /// Lines; the last one has no newline.
+    body: String,
+}
+
+/// What was told, and what is held back.
+#[derive(Default)]
+pub struct Notices {
+    told: HashMap<String, Option<Phase>>,
+    held: HashMap<String, (Option<Phase>, u64)>,
+    begun: bool,
+    complained: bool,
+}
+
+impl Notices {
+    /// The notice that is due at this moment of CLOCK_MONOTONIC in
+    /// milliseconds, if any. A permission that is there at the first call is not
+    /// held back.
+    pub fn due(&mut self, fleet: &Fleet, mono_ms: u64) -> Option<Notice> {
+        let asking: HashMap<&str, &Known> = fleet
+            .sessions()
+            .filter(|known| known.row.asks())
+            .map(|known| (&*known.row.id, known))
+            .collect();
+        let goes_on = |id: &String, phase: &Option<Phase>| {
+            asking.get(&**id).is_some_and(|known| known.row.phase == *phase)
+        };
+        self.told.retain(|id, phase| goes_on(id, phase));
+        self.held.retain(|id, (phase, _)| goes_on(id, phase));
+        let mut due = Vec::new();
+        for (id, known) in asking {
+            if self.told.contains_key(id) {
+                continue;
+            }
+            let hold = if known.waiting_for == "permission" && self.begun { HOLD_MS } else { 0 };
+            let entry = self.held.entry(id.to_string());
+            let (_, at_ms) = *entry.or_insert((known.row.phase, mono_ms.saturating_add(hold)));
+            if at_ms <= mono_ms {
+                self.held.remove(id);
+                self.told.insert(id.to_string(), known.row.phase);
+                due.push(known);
+            }
+        }
+        self.begun = true;
+        due.sort_by_key(|known| (super::view::rank(&known.row), known.row.id.clone()));
+        notice(&due)
+    }
+
+    /// When the next one that is held back is due, on the same clock.
+    pub fn next_ms(&self) -> Option<u64> {
+        self.held.values().map(|(_, at_ms)| *at_ms).min()
+    }
+
+    /// Shows a notice by the first way that works; says what failed, once.
+    pub fn show(&mut self, notice: &Notice, env: &Env<'_>) -> Option<String> {
+        let mut why = String::from("there is no notify-send with a session bus, and no terminal");
+        for way in ways(env) {
+            match way.show(notice, env) {
+                Ok(()) if why.starts_with("there is") => return None,
+                Ok(()) => break,
+                Err(failed) => why = failed,
+            }
+        }
+        let first = !core::mem::replace(&mut self.complained, true);
+        first.then(|| format!("cannot show notices: {why}"))
+    }
+}
+
+fn notice(due: &[&Known]) -> Option<Notice> {
+    let (first, more) = due.split_first()?;
+    let mut title = String::new();
+    let mut body = String::new();
+    if more.is_empty() {
+        push_cut(&mut title, &line(first), TITLE);
+        push_cut(&mut body, &first.row.detail, LINE);
+        return Some(Notice { title, body });
+    }
+    let count = |status| due.iter().filter(|known| known.row.status == Some(status)).count();
+    let counts: Vec<String> = [Status::Waiting, Status::Error, Status::Idle]
+        .into_iter()
+        .map(|status| (status, count(status)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(status, count)| format!("{count} {}", status.name()))
+        .collect();
+    push_cut(
+        &mut title,
+        &format!("{} agents ask for you: {}", due.len(), counts.join(", ")),
+        TITLE,
+    );
+    for known in due.iter().take(NAMED) {
+        if !body.is_empty() {
+            body.push('\n');
+        }
+        push_cut(&mut body, &line(known), LINE);
+    }
+    if due.len() > NAMED {
+        body.push_str(&format!("\nand {} more", due.len() - NAMED));
+    }
+    Some(Notice { title, body })
+}
+
+fn line(known: &Known) -> String {
+    let row = &known.row;
+    let does = match (row.status, &*known.waiting_for) {
+        (Some(Status::Waiting), "permission") => "needs a permission",
+        (Some(Status::Waiting), "question") => "asks a question",
+        (Some(Status::Waiting), "plan") => "has a plan",
+        (Some(Status::Waiting), _) => "waits for you",
+        (Some(Status::Error), _) => "has failed",
+        _ => "is done",
+    };
+    match row.place() {
+        place if place.is_empty() => format!("{} {does}", row.harness),
+        place => format!("{} {does}: {place}", row.harness),
+    }
+}
+
+/// A way for a notice to get out.
+enum Way {
+    NotifySend,
+    Osascript,
+    Terminal,
+}
+
+/// The ways that there are here, the best one first.
+fn ways(env: &Env<'_>) -> impl Iterator<Item = Way> {
+    let desktop = (has_bus(env) && is_program(env, "notify-send")).then_some(Way::NotifySend);
+    let mac = is_program(env, "osascript").then_some(Way::Osascript);
+    let terminal = Dir::cwd().open(c"/dev/tty", Open::Write).is_ok().then_some(Way::Terminal);
+    [desktop, mac, terminal].into_iter().flatten()
+}
+
+fn has_bus(env: &Env<'_>) -> bool {
+    let is_there = |dir: &[u8]| {
+        let path = CString::new([dir, b"/bus"].concat());
+        path.is_ok_and(|path| Dir::cwd().follow(&path).is_ok())
+    };
+    env.get(Var::DBUS_SESSION_BUS_ADDRESS).is_some()
+        || env.absolute(Var::XDG_RUNTIME_DIR).is_some_and(is_there)
+}
+
+fn is_program(env: &Env<'_>, name: &str) -> bool {
+    let dirs = env.get(Var::PATH).unwrap_or(b"/usr/bin:/bin").split(|byte| *byte == b':');
+    dirs.filter(|dir| dir.first() == Some(&b'/')).any(|dir| {
+        let path = CString::new([dir, b"/", name.as_bytes()].concat());
+        path.is_ok_and(|path| {
+            Dir::cwd().follow(&path).is_ok_and(|meta| meta.is_file())
+                && Dir::cwd().may(&path, May::Run)
+        })
+    })
+}
+
+impl Way {
+    fn show(&self, notice: &Notice, env: &Env<'_>) -> Result<(), String> {
+        let Notice { title, body } = notice;
+        match self {
+            Way::NotifySend => {
+                let body = markup(body);
+                run(&["notify-send", "--app-name=tongs-agents", "--", title, &body])
+            }
+            Way::Osascript => run(&[
+                "osascript",
+                "-e",
+                "on run argv",
+                "-e",
+                "display notification (item 2 of argv) with title (item 1 of argv)",
+                "-e",
+                "end run",
+                title,
+                body,
+            ]),
+            Way::Terminal => {
+                let failed = |e| format!("cannot write '/dev/tty': {}", errno(e));
+                let tty = Dir::cwd().open(c"/dev/tty", Open::Write).map_err(failed)?;
+                tty.write_all(&Bell::of(env).bytes(notice)).map_err(failed)
+            }
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<(), String> {
+    let program = words.first().copied().unwrap_or("");
+    match feed(words, b"", LIMIT_MS) {
+        Ok(Some(0)) => Ok(()),
+        Ok(Some(code)) => Err(format!("'{program}' ended with {code}")),
+        Ok(None) => Err(format!("'{program}' was ended by a signal or took too long")),
+        Err(e) => Err(format!("cannot run '{program}': {}", errno(e))),
+    }
+}
+
+/// Escapes text for the body of a desktop notice, which has markup.
+fn markup(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// How a terminal is told.
+#[derive(Debug, PartialEq, Eq)]
+enum Bell {
+    /// OSC 9, a text.
+    Nine,
+    /// OSC 777, a title and a text.
+    Seven,
+    /// BEL alone.
+    Plain,
+}
+
+impl Bell {
+    /// What this terminal understands. A multiplexer passes nothing on but a
+    /// bell, which it shows by itself.
+    fn of(env: &Env<'_>) -> Bell {
+        let set = |var| env.get(var).is_some();
+        let program = env.get(Var::TERM_PROGRAM).unwrap_or(b"");
+        let term = env.get(Var::TERM).unwrap_or(b"");
+        if set(Var::TMUX) || set(Var::ZELLIJ) || set(Var::STY) {
+            Bell::Plain
+        } else if set(Var::KITTY_WINDOW_ID)
+            || set(Var::GHOSTTY_BIN_DIR)
+            || matches!(program, b"iTerm.app" | b"WezTerm" | b"ghostty")
+        {
+            Bell::Nine
+        } else if set(Var::VTE_VERSION) || term.starts_with(b"foot") || term.starts_with(b"rxvt") {
+            Bell::Seven
+        } else {
+            Bell::Plain
+        }
+    }
+
+    fn bytes(&self, notice: &Notice) -> Vec<u8> {
+        let Notice { title, body } = notice;
+        // Each part ends at a semicolon or a control character.
+        let plain = |text: &str| Shown(&text.replace('\n', ", ")).to_string().replace(';', ",");
+        let text = match self {
+            Bell::Nine if body.is_empty() => format!("\x1b]9;{}\x1b\\", plain(title)),
+            Bell::Nine => format!("\x1b]9;{}: {}\x1b\\", plain(title), plain(body)),
+            Bell::Seven => format!("\x1b]777;notify;{};{}\x1b\\", plain(title), plain(body)),
+            Bell::Plain => "\x07".to_string(),
+        };
+        text.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_told_in_its_own_way_and_nothing_ends_the_sequence_early() {
+        let notice = Notice { title: "a;b".into(), body: "c\nd \u{1b}\u{7}\u{9c}".into() };
+        for (entry, want) in [
+            (&b"TERM_PROGRAM=WezTerm"[..], "\x1b]9;a,b: c, d \\u{1b}\\u{7}\\u{9c}\x1b\\"),
+            (b"TERM=foot-extra", "\x1b]777;notify;a,b;c, d \\u{1b}\\u{7}\\u{9c}\x1b\\"),
+            (b"TERM=xterm", "\x07"),
+        ] {
+            let mut env = Env::empty();
+            env.take(entry);
+            assert_eq!(Bell::of(&env).bytes(&notice), want.as_bytes());
+            env.take(b"TMUX=/tmp/s,1,0");
+            assert_eq!(Bell::of(&env), Bell::Plain);
+        }
+    }
+
+    #[test]
+    fn a_body_has_no_markup() {
+        assert_eq!(markup("<b>a</b> &amp;"), "&lt;b&gt;a&lt;/b&gt; &amp;amp;");
+    }
+}
