@@ -7,6 +7,8 @@
 
 mod world;
 
+/// Marks of what was seen.
+mod ack;
 /// Exact budgets: system calls, processes, memory.
 mod budget;
 /// What went wrong in other monitors, as scenarios.
@@ -53,3 +55,5 @@ mod store;
 mod supersede;
 /// Waiting for a session.
 mod wait;
+/// Being told of every change: lines, commands, notices.
+mod watch;

@@ -147,7 +147,7 @@ pub fn record(session: &str, changes: Value) -> Value {
     record
 }
 
-fn now() -> u64 {
+pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 
@@ -244,8 +244,8 @@ fn every_json_output_is_as_its_schema_says() {
     let names = world.agents(&["schema"]).out;
     assert_eq!(
         names,
-        "cleanup\ndoctor\nforget\nhook\ninstall\ninstall-list\nlookup\nnotify\npaths\nrecord\n\
-         session-state\nshow\nstatus\ntree\nuninstall\nwait\n"
+        "ack\ncleanup\ndoctor\nforget\nhook\ninstall\ninstall-list\nlookup\nnotify\npaths\nrecord\n\
+         session-state\nshow\nsnooze\nstatus\ntree\nuninstall\nwait\nwatch\n"
     );
     assert_eq!(world.agents(&["schema", "nothing"]).code, Some(1));
 }
