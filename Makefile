@@ -8,6 +8,7 @@ bindir = $(exec_prefix)/bin
 datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
+unitdir = $(prefix)/lib/systemd/user
 DESTDIR =
 CARGO = cargo
 PYTHON = python3
@@ -18,6 +19,10 @@ TARGET =
 PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1
 PAGES5 = man/tongs-record.5
 PAGES7 = man/tongs.7 man/tongs-harnesses.7
+
+UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer
+PLISTS = tongs.notify.plist tongs.cleanup.plist
+EXAMPLES = packaging/examples/push-to-phone.sh
 
 all: build/tongs
 
@@ -70,7 +75,13 @@ install:
 	$(INSTALL) -m 644 $(PAGES1) "$(DESTDIR)$(mandir)/man1"
 	$(INSTALL) -m 644 $(PAGES5) "$(DESTDIR)$(mandir)/man5"
 	$(INSTALL) -m 644 $(PAGES7) "$(DESTDIR)$(mandir)/man7"
-	$(INSTALL) -d "$(DESTDIR)$(datadir)/tongs/hooks"
+	$(INSTALL) -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(datadir)/tongs/launchd" \
+	    "$(DESTDIR)$(datadir)/tongs/examples" "$(DESTDIR)$(datadir)/tongs/hooks"
+	@set -e; place() { \
+	    sed 's|/usr/local/bin|$(bindir)|' "packaging/$$1" >"$(DESTDIR)$$2"; chmod 644 "$(DESTDIR)$$2"; }; \
+	for unit in $(UNITS); do place "systemd/$$unit" "$(unitdir)/$$unit"; done; \
+	for plist in $(PLISTS); do place "launchd/$$plist" "$(datadir)/tongs/launchd/$$plist"; done
+	$(INSTALL) -m 755 $(EXAMPLES) "$(DESTDIR)$(datadir)/tongs/examples"
 	@set -e; tongs="$(DESTDIR)$(bindir)/tongs"; dir="$(DESTDIR)$(datadir)/tongs/hooks"; \
 	"$$tongs" agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
 	    file=$${rest##*/}; case $$file in *.*) end=.$${file##*.} ;; *) end= ;; esac; \
@@ -82,6 +93,7 @@ install:
 uninstall:
 	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents
 	rm -rf "$(DESTDIR)$(datadir)/tongs"
+	for unit in $(UNITS); do rm -f "$(DESTDIR)$(unitdir)/$$unit"; done
 	cd "$(DESTDIR)$(mandir)" && rm -f $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%)
 
 dist:
