@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::find::notify;
 use crate::status::{assert_schema, now, put, record};
-use crate::world::{Ran, World, claude, eventually, finish, has_tool};
+use crate::world::{Ran, World, claude, eventually, finish, has_tool, static_tongs};
 
 /// `tongs-agents watch` under way, and the lines that it has printed.
 struct Watcher {
@@ -730,4 +730,84 @@ fn a_better_record_takes_the_place_of_another() {
     let events = watcher.events();
     let added: Vec<&Value> = events.iter().filter(|e| added(e)).collect();
     assert_eq!(added.len(), 2, "{events:?}");
+}
+
+#[test]
+fn the_units_are_installed_and_are_what_systemd_takes() {
+    let test = "the_units_are_installed_and_are_what_systemd_takes";
+    if static_tongs(test).is_none() || !has_tool("make", test) {
+        return;
+    }
+    let world = World::new();
+    let prefix = world.path("usr");
+    let make = |target: &str| {
+        let mut make = Command::new("make");
+        make.args(["-s", "-C", env!("CARGO_MANIFEST_DIR"), target]);
+        make.arg(format!("prefix={}", prefix.display()));
+        let ran = finish(make, b"");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    make("install");
+    let units = ["tongs-notify.service", "tongs-cleanup.service", "tongs-cleanup.timer"]
+        .map(|unit| prefix.join("lib/systemd/user").join(unit));
+    let program = prefix.join("bin/tongs-agents").display().to_string();
+    for unit in &units[..2] {
+        assert!(fs::read_to_string(unit).unwrap().contains(&format!("ExecStart={program} ")));
+    }
+    for plist in ["tongs.notify.plist", "tongs.cleanup.plist"] {
+        let text = fs::read_to_string(prefix.join("share/tongs/launchd").join(plist)).unwrap();
+        assert!(text.contains(&format!("<string>{program}</string>")), "{text}");
+    }
+    if has_tool("systemd-analyze", test) {
+        let mut verify = Command::new("systemd-analyze");
+        verify.args(["verify", "--man=no", "--user"]).args(&units);
+        verify.env("XDG_RUNTIME_DIR", world.path("home"));
+        let ran = finish(verify, b"");
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    }
+    make("uninstall");
+    let mut find = Command::new("find");
+    find.arg(&prefix).args(["!", "-type", "d"]);
+    assert_eq!(finish(find, b"").out, "");
+}
+
+#[test]
+fn the_example_pushes_the_beginning_of_a_wait() {
+    let test = "the_example_pushes_the_beginning_of_a_wait";
+    if !has_tool("jq", test) {
+        return;
+    }
+    let world = World::new();
+    let example =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/examples/push-to-phone.sh").to_string();
+    if has_tool("shellcheck", test) {
+        let mut check = Command::new("shellcheck");
+        check.arg(&example);
+        let ran = finish(check, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+    }
+    let log = world.path("pushed");
+    script(
+        &world,
+        "curl",
+        &format!("{{ printf '%s\\n' \"$@\"; cat; echo; }} >>'{}'", log.display()),
+    );
+    let watcher = Watcher::ready(&world, &["--exec", &example]);
+    notify(&world, "s", "running", None, "X=");
+    let args = ["--harness", "other", "--session", "s", "--status", "waiting", "--detail"];
+    let say = |detail: &str| {
+        world.agents(&[&["notify"], &args[..], &[detail]].concat()).silent();
+        watcher.until(detail, |event| event["session"]["detail"] == detail);
+    };
+    say("which $(one)?");
+    say("still");
+    notify(&world, "s", "idle", None, "X=");
+    watcher.sees_status("s", "idle");
+    let text = eventually("a push", || {
+        fs::read_to_string(&log).ok().filter(|text| text.contains("which"))
+    });
+    assert!(text.contains("Title: other waiting: project\n"), "{text}");
+    assert!(text.contains("\nhttps://push.example/my-topic\nwhich $(one)?\n"), "{text}");
+    assert_eq!(watcher.stop(), "");
+    assert!(!fs::read_to_string(&log).unwrap().contains("still"));
 }
