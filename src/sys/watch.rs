@@ -158,12 +158,10 @@ impl<'f> Alarm<'f> {
         // Errors and hang-ups are told unasked.
         Alarm(fd, PollFlags::empty())
     }
-}
 
-impl<'f> Alarm<'f> {
     /// Goes off when a descriptor can be read, or has no other end any more.
     pub(super) fn of(fd: BorrowedFd<'f>) -> Alarm<'f> {
-        Alarm(fd)
+        Alarm(fd, PollFlags::IN)
     }
 }
 

@@ -131,7 +131,7 @@ fn fine(ran: &Ran) {
 
 #[test]
 fn every_harness_installs_twice_the_same_and_uninstalls_to_what_was() {
-    for recipe in RECIPES {
+    for recipe in &RECIPES {
         // With nothing there; a directory of files needs one.
         let world = World::new();
         if matches!(recipe.files, Files::Each(..)) {
@@ -238,7 +238,7 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn every_registered_command_works_and_is_harmless_without_the_program() {
-    for recipe in RECIPES {
+    for recipe in &RECIPES {
         if matches!(recipe.shape, Shape::Plugin(_)) {
             continue;
         }
@@ -455,7 +455,7 @@ fn a_moved_program_is_set_right_where_it_stands() {
 /// The same of every harness, with a user's own settings around the hooks.
 #[test]
 fn a_moved_program_is_set_right_in_files_of_every_kind() {
-    for recipe in RECIPES {
+    for recipe in &RECIPES {
         let user = users(recipe).into_iter().nth(2).unwrap_or_default();
         for user in [String::new(), user] {
             let world = World::new();
@@ -899,7 +899,7 @@ fn ready_made_files_are_installed_for_every_harness() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names.len(), RECIPES.len(), "{names:?}");
-    for recipe in RECIPES {
+    for recipe in &RECIPES {
         let name = names.iter().find(|n| n.split('.').next() == Some(recipe.agent)).unwrap();
         let args =
             ["install", "--print", "--agent", recipe.agent, "--hook-path", "/usr/bin/tongs-hook"];

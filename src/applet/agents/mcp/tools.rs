@@ -3,7 +3,7 @@
 use super::super::super::find::{Selector, by_id};
 use super::super::super::store::{Found, find};
 use super::super::super::upkeep;
-use super::super::super::view::{self, Row, is_seen};
+use super::super::super::view::{self, Row};
 use super::super::super::waiting::{TICK_MS, Until, Wait, Why, put_json};
 use crate::cli::Fail;
 use crate::harness;
@@ -13,6 +13,7 @@ use crate::record::out::{Object, Sink, int};
 use crate::record::{Key, Status};
 use crate::store::Reader;
 use crate::store::maintain::{Done, Mode, Outcome};
+use crate::store::seen::Marks;
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 
@@ -187,9 +188,9 @@ fn read(env: &Env<'_>, wanted: impl Fn(&Row) -> bool) -> Result<Vec<Row>, Reply>
         }
     };
     let mut rows = Vec::new();
-    let mut reader = Reader::default();
+    let (mut reader, marks) = (Reader::default(), Marks::read(&store));
     let view = view::of(&Now::read());
-    let read = store.read_sessions(&mut reader, &view, is_seen, |record, derived| {
+    let read = store.read_sessions(&mut reader, &view, &marks, |record, derived| {
         let row = Row::of(record, derived);
         if wanted(&row) {
             rows.push(row);
