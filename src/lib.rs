@@ -16,6 +16,7 @@ macro_rules! text_file {
 
 pub mod applet;
 pub mod cli;
+pub mod focus;
 pub mod harness;
 pub mod install;
 pub mod probe;

@@ -35,6 +35,11 @@ pub enum Selector {
     Pid(u32),
     /// Its canonical id, short id or session id, or the start of one.
     Id(String),
+    /// Something of it: an id, its harness, directory, title or pid in full, or a
+    /// part of one of these texts or of its branch.
+    Words(String),
+    /// That it asks for its user.
+    Asks,
 }
 
 impl Selector {
@@ -53,6 +58,11 @@ impl Selector {
         text("the id", id).map(Selector::Id)
     }
 
+    /// A session by whatever a command line says of it.
+    pub fn words(words: &str) -> Result<Selector, Fail> {
+        text("the query", words).map(Selector::Words)
+    }
+
     /// The name of the selector in JSON.
     pub fn name(&self) -> &'static str {
         match self {
@@ -61,6 +71,8 @@ impl Selector {
             Selector::Among(_) | Selector::Below(..) => "tree",
             Selector::Pid(_) => "pid",
             Selector::Id(_) => "session",
+            Selector::Words(_) => "query",
+            Selector::Asks => "attention",
         }
     }
 }
@@ -73,7 +85,8 @@ impl core::fmt::Display for Selector {
             Selector::Among(_) => f.write_str("processes"),
             Selector::Below(pid, _) => write!(f, "tree {pid}"),
             Selector::Pid(pid) => write!(f, "pid {pid}"),
-            Selector::Id(id) => f.write_str(id),
+            Selector::Id(id) | Selector::Words(id) => f.write_str(id),
+            Selector::Asks => f.write_str("attention"),
         }
     }
 }
@@ -207,6 +220,8 @@ impl Look {
             }
             Selector::Below(..) => {}
             Selector::Id(id) => exact = fits(record, derived, id)?,
+            Selector::Words(words) => exact = says(record, derived, words)?,
+            Selector::Asks if view::asks(record.status, derived) => {}
             _ => return None,
         }
         let found = self.judge(record, derived);
@@ -302,6 +317,22 @@ fn fits(record: &Checked<'_>, derived: &Derived, id: &str) -> Option<bool> {
     // The short id is the start of the digest, so a longer start of that will do.
     let digest = !record.legacy && record.digest.starts_with(id.as_bytes());
     (digest || texts.iter().any(|t| begins(*t, id))).then_some(false)
+}
+
+/// Whether a query is about a record; `Some(true)` if it says one thing in full.
+fn says(record: &Checked<'_>, derived: &Derived, query: &str) -> Option<bool> {
+    let text = |key| record.text(key);
+    let whole = [record.harness(), text(Key::Repo), text(Key::Title)];
+    if fits(record, derived, query) == Some(true)
+        || whole.iter().any(|text| text.is(query))
+        || pid_here(record, derived).is_some_and(|pid| pid.to_string() == query)
+    {
+        return Some(true);
+    }
+    let lower = query.to_lowercase();
+    let rest = [Key::CanonicalId, Key::SessionId, Key::Cwd, Key::Branch].map(text);
+    let holds = |text: &Text<'_>| text.to_string().to_lowercase().contains(&lower);
+    whole.iter().chain(&rest).any(holds).then_some(false)
 }
 
 fn begins(text: Text<'_>, start: &str) -> bool {

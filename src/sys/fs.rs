@@ -94,6 +94,11 @@ impl Meta {
         FileType::from_raw_mode(self.mode) == FileType::Directory
     }
 
+    /// Whether it is a socket.
+    pub fn is_socket(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Socket
+    }
+
     /// Whether both are the same file.
     pub fn same(&self, other: &Meta) -> bool {
         self.dev == other.dev && self.ino == other.ino

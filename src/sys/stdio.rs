@@ -146,6 +146,11 @@ pub fn out_is_gone() -> bool {
     sleep(&[out_alarm()], 0)
 }
 
+/// Whether standard input and standard output are terminals.
+pub fn is_interactive() -> bool {
+    rustix::termios::isatty(standard(Standard::In)) && out_is_terminal()
+}
+
 /// Whether standard output is a terminal.
 pub fn out_is_terminal() -> bool {
     rustix::termios::isatty(standard(Standard::Out))

@@ -46,10 +46,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("terminal", &["terminal", "record", "sys"]),
     ("store", &["store", "record", "sys"]),
     ("install", &["install", "harness", "record", "sys"]),
+    ("focus", &["focus", "terminal", "probe", "record", "sys"]),
     ("cli", &["cli", "record"]),
     (
         "applet",
-        &["applet", "cli", "store", "terminal", "harness", "install", "probe", "record", "sys"],
+        &[
+            "applet", "cli", "focus", "store", "terminal", "harness", "install", "probe", "record",
+            "sys",
+        ],
     ),
 ];
 
@@ -210,6 +214,7 @@ fn no_applet_calls_another() {
             "install",
             "uninstall",
             "doctor",
+            "focus",
             "paths",
             "schema",
         ] {

@@ -17,6 +17,8 @@ mod cases;
 mod cleanup;
 /// Finding the session behind a launch, a terminal, a process or an id.
 mod find;
+/// Going to a session's pane.
+mod focus;
 /// What single harnesses have of their own.
 mod harness;
 /// One event into one record, as a harness does it.

@@ -3,6 +3,7 @@
 mod ack;
 mod cleanup;
 mod doctor;
+mod focus;
 mod forget;
 mod install;
 mod lookup;
@@ -57,6 +58,7 @@ const COMMANDS: &[Command] = &[
         about: "wait until a session is there, or rests, or is gone",
         run: wait::run,
     },
+    Command { name: "focus", about: "go to a session's pane or tab", run: focus::run },
     Command { name: "notify", about: "report for a program that has no hook", run: notify::run },
     Command { name: "record", about: "tell of a process that was launched", run: record::run },
     Command { name: "forget", about: "remove the records of a process", run: forget::run },

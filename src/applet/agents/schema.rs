@@ -31,6 +31,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("ack", text_file!("schema/ack.json")),
     ("cleanup", text_file!("schema/cleanup.json")),
     ("doctor", text_file!("schema/doctor.json")),
+    ("focus", text_file!("schema/focus.json")),
     ("forget", text_file!("schema/forget.json")),
     ("hook", text_file!("schema/hook.json")),
     ("install", text_file!("schema/install.json")),

@@ -1,0 +1,114 @@
+//! Running a terminal's tool: looked for on PATH, with an argument array, few
+//! variables and a time limit.
+
+use std::ffi::CString;
+
+use super::Stop;
+use crate::sys::env::{Env, Var};
+use crate::sys::fs::{Dir, May};
+use crate::sys::spawn;
+
+/// Milliseconds that a tool may take.
+const LIMIT_MS: u64 = 1000;
+
+/// The variables that a tool gets, where they are set: how it finds its files, the
+/// window system and the bus. Those of the caller's terminal are not among them,
+/// for without an explicit target they would become the target.
+const PASSED: [Var; 10] = [
+    Var::PATH,
+    Var::HOME,
+    Var::DISPLAY,
+    Var::XAUTHORITY,
+    Var::WAYLAND_DISPLAY,
+    Var::XDG_RUNTIME_DIR,
+    Var::DBUS_SESSION_BUS_ADDRESS,
+    Var::SWAYSOCK,
+    Var::HYPRLAND_INSTANCE_SIGNATURE,
+    Var::NIRI_SOCKET,
+];
+
+/// A tool, with the words that every call of it begins with.
+pub(super) struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    path: String,
+    first: Vec<String>,
+    vars: Vec<(&'static str, String)>,
+}
+
+impl Tool {
+    /// Begins every call with these words.
+    pub fn with(mut self, words: &[&str]) -> Tool {
+        self.first.extend(words.iter().map(ToString::to_string));
+        self
+    }
+
+    /// The words of a call.
+    pub fn words(&self, args: &[&str]) -> Vec<String> {
+        let name = core::iter::once(self.name.to_string());
+        name.chain(self.first.iter().cloned()).chain(args.iter().map(ToString::to_string)).collect()
+    }
+}
+
+/// Runs tools for one command.
+pub struct Runner<'a> {
+    /// The environment of the caller.
+    pub env: &'a Env<'a>,
+    /// Whether nothing is to be changed.
+    pub dry_run: bool,
+    /// The client of the multiplexer that is meant, where the caller says so.
+    pub client: Option<&'a str>,
+    /// The calls that changed something, or that would.
+    pub calls: Vec<Vec<String>>,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner that has run nothing.
+    pub fn new(env: &'a Env<'a>) -> Runner<'a> {
+        Runner { env, dry_run: false, client: None, calls: Vec::new() }
+    }
+
+    /// Finds a tool.
+    pub(super) fn tool(&self, name: &'static str) -> Result<Tool, Stop> {
+        let dirs = self.env.text(Var::PATH).unwrap_or("").split(':');
+        let paths = dirs.filter(|dir| dir.starts_with('/')).map(|dir| format!("{dir}/{name}"));
+        let path = paths.into_iter().find(|path| is_program(path)).ok_or(Stop::Missing(name))?;
+        Ok(Tool { name, path, first: Vec::new(), vars: Vec::new() })
+    }
+
+    /// Runs a tool that only tells something, and returns what it prints.
+    pub(super) fn ask(&self, tool: &Tool, args: &[&str]) -> Result<String, Stop> {
+        let set = PASSED.iter().filter_map(|var| Some((var.name(), self.env.text(*var)?)));
+        let own = tool.vars.iter().map(|(name, value)| (*name, value.as_str()));
+        let vars: Vec<(&str, &str)> = set.chain(own).collect();
+        let words: Vec<&str> =
+            tool.first.iter().map(String::as_str).chain(args.iter().copied()).collect();
+        let said = |how: &str| {
+            let verb = args.first().copied().unwrap_or("");
+            Stop::Failed(format!("'{} {verb}' {how}", tool.name))
+        };
+        match spawn::run(&tool.path, &words, &vars, b"", LIMIT_MS) {
+            Ok(ran) if ran.code == Some(0) => {
+                String::from_utf8(ran.out).map_err(|_| said("printed what is not text"))
+            }
+            Ok(ran) if ran.code.is_none() => Err(said("did not end within a second")),
+            Ok(_) => Err(said("failed")),
+            Err(_) => Err(said("could not be started")),
+        }
+    }
+
+    /// Runs a tool that changes something, or notes that it would be run.
+    pub(super) fn act(&mut self, tool: &Tool, args: &[&str]) -> Result<(), Stop> {
+        self.calls.push(tool.words(args));
+        if !self.dry_run {
+            self.ask(tool, args)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_program(path: &str) -> bool {
+    let Ok(path) = CString::new(path) else { return false };
+    let dir = Dir::cwd();
+    dir.follow(&path).is_ok_and(|meta| meta.is_file()) && dir.may(&path, May::Run)
+}
