@@ -6,8 +6,15 @@
 //! the session's process is seen to be in it. What a tool gets from a record is
 //! a number or a checked path; no other text of a record reaches one.
 
+mod apple;
+mod kitty;
+mod konsole;
 mod run;
+mod screen;
 mod tmux;
+mod wezterm;
+mod window;
+mod zellij;
 
 pub use run::Runner;
 pub use tmux::Viewed;
@@ -33,9 +40,18 @@ impl Target {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Whether there is an adapter for its terminal.
-    pub fn is_reachable(&self) -> bool {
-        adapter(&self.terminal).is_some()
+    /// Whether there may be a way to it from here.
+    pub fn is_reachable(&self, run: &Runner<'_>) -> bool {
+        let by_window = || window::is_there(run);
+        Adapter::of(&self.terminal).is_some_and(|a| !a.is_window || by_window())
+    }
+
+    /// Whether the caller runs where the session does, by the caller's variables.
+    fn is_caller_s(&self, run: &Runner<'_>) -> bool {
+        let keys = Adapter::of(&self.terminal).map_or(&[][..], |adapter| adapter.place);
+        let same =
+            |key: &Var| !self.var(*key).is_empty() && run.env.text(*key) == Some(self.var(*key));
+        !keys.is_empty() && keys.iter().all(same)
     }
 }
 
@@ -131,30 +147,122 @@ impl From<Stop> for Outcome {
     }
 }
 
-type Adapter = fn(&Target, &mut Runner<'_>) -> Result<Outcome, Stop>;
+/// How sessions in a terminal are gone to.
+struct Adapter {
+    /// The names of the terminals.
+    terminals: &'static [&'static str],
+    go: fn(&Target, &mut Runner<'_>) -> Result<Outcome, Stop>,
+    /// Whether it was tried with the real program. What was not is never complete.
+    is_tried: bool,
+    /// Whether it can do no more than bring a window to the front.
+    is_window: bool,
+    /// The variables that say in which pane or tab of which program one is.
+    place: &'static [Var],
+}
 
-/// The adapters by the name of the terminal.
-const ADAPTERS: &[(&str, Adapter)] = &[("tmux", tmux::go)];
+const ADAPTERS: &[Adapter] = &[
+    // Its place is asked for, for variables outlive it.
+    Adapter { terminals: &["tmux"], go: tmux::go, is_tried: true, is_window: false, place: &[] },
+    Adapter {
+        terminals: &["zellij"],
+        go: zellij::go,
+        is_tried: false,
+        is_window: false,
+        place: &[Var::ZELLIJ_SESSION_NAME, Var::ZELLIJ_PANE_ID],
+    },
+    Adapter {
+        terminals: &["screen"],
+        go: screen::go,
+        is_tried: true,
+        is_window: false,
+        place: &[Var::STY, Var::WINDOW],
+    },
+    Adapter {
+        terminals: &["kitty"],
+        go: kitty::go,
+        is_tried: true,
+        is_window: false,
+        place: &[Var::KITTY_PID, Var::KITTY_WINDOW_ID],
+    },
+    Adapter {
+        terminals: &["wezterm"],
+        go: wezterm::go,
+        is_tried: false,
+        is_window: false,
+        place: &[Var::WEZTERM_UNIX_SOCKET, Var::WEZTERM_PANE],
+    },
+    Adapter {
+        terminals: &["konsole"],
+        go: konsole::go,
+        is_tried: true,
+        is_window: false,
+        place: &[Var::KONSOLE_DBUS_SERVICE, Var::KONSOLE_DBUS_SESSION],
+    },
+    Adapter {
+        terminals: &["iterm2"],
+        go: apple::iterm,
+        is_tried: false,
+        is_window: false,
+        place: &[Var::ITERM_SESSION_ID],
+    },
+    Adapter {
+        terminals: &["macos_terminal"],
+        go: apple::terminal,
+        is_tried: false,
+        is_window: false,
+        place: &[Var::TERM_SESSION_ID],
+    },
+    Adapter {
+        terminals: &[
+            "gnome",
+            "ptyxis",
+            "ghostty",
+            "terminator",
+            "vscode",
+            "alacritty",
+            "foot",
+            "generic",
+        ],
+        go: window::go,
+        is_tried: true,
+        is_window: true,
+        place: &[],
+    },
+];
 
-fn adapter(terminal: &str) -> Option<Adapter> {
-    ADAPTERS.iter().find(|(name, _)| *name == terminal).map(|(_, go)| *go)
+impl Adapter {
+    fn of(terminal: &str) -> Option<&'static Adapter> {
+        ADAPTERS.iter().find(|adapter| adapter.terminals.contains(&terminal))
+    }
 }
 
 /// Goes to a session, or finds out how, where the runner only plans.
 pub fn go(target: &Target, run: &mut Runner<'_>) -> Outcome {
-    match adapter(&target.terminal) {
-        Some(go) => go(target, run).unwrap_or_else(Outcome::from),
-        None if target.terminal.is_empty() => Outcome::unavailable("its terminal is not known"),
-        None => Outcome::unavailable(format!("there is no way to tabs of {}", target.terminal)),
+    let terminal = &target.terminal;
+    match Adapter::of(terminal) {
+        Some(adapter) => {
+            let mut outcome = (adapter.go)(target, run).unwrap_or_else(Outcome::from);
+            if outcome.state == State::Complete && !adapter.is_tried {
+                outcome.state = State::Partial;
+                outcome.reason =
+                    format!("the way to {terminal} has not been tried with a real one");
+            }
+            outcome
+        }
+        None if terminal.is_empty() => Outcome::unavailable("its terminal is not known"),
+        None => Outcome::unavailable(format!("there is no way to {terminal}")),
     }
 }
 
 /// The place of the session that its user looks at, among these: the one whose
-/// pane the caller runs in, else the one that the tmux client shows that was
+/// pane or tab the caller runs in, else the one that the tmux client shows that was
 /// used last.
 pub fn in_view(targets: &[Target], run: &Runner<'_>) -> Option<usize> {
     let pane = tmux::pane_of_caller(run);
     if let Some(at) = pane.and_then(|pane| targets.iter().position(|t| is_below(t.pid, pane))) {
+        return Some(at);
+    }
+    if let Some(at) = targets.iter().position(|target| target.is_caller_s(run)) {
         return Some(at);
     }
     let shown = targets.iter().enumerate().filter(|(_, target)| target.terminal == "tmux");

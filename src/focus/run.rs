@@ -14,7 +14,7 @@ const LIMIT_MS: u64 = 1000;
 /// The variables that a tool gets, where they are set: how it finds its files, the
 /// window system and the bus. Those of the caller's terminal are not among them,
 /// for without an explicit target they would become the target.
-const PASSED: [Var; 10] = [
+const PASSED: [Var; 11] = [
     Var::PATH,
     Var::HOME,
     Var::DISPLAY,
@@ -25,6 +25,7 @@ const PASSED: [Var; 10] = [
     Var::SWAYSOCK,
     Var::HYPRLAND_INSTANCE_SIGNATURE,
     Var::NIRI_SOCKET,
+    Var::SCREENDIR,
 ];
 
 /// A tool, with the words that every call of it begins with.
@@ -41,6 +42,22 @@ impl Tool {
     pub fn with(mut self, words: &[&str]) -> Tool {
         self.first.extend(words.iter().map(ToString::to_string));
         self
+    }
+
+    /// Gives every call this variable.
+    pub fn with_var(mut self, var: Var, value: &str) -> Tool {
+        self.vars.push((var.name(), value.to_string()));
+        self
+    }
+
+    /// That it printed what it should not.
+    pub fn odd(&self) -> Stop {
+        Stop::Failed(format!("what {} printed is not understood", self.name))
+    }
+
+    fn said(&self, args: &[&str], how: &str) -> Stop {
+        let verb = args.first().copied().unwrap_or("");
+        Stop::Failed(format!("'{} {verb}' {how}", self.name))
     }
 
     /// The words of a call.
@@ -78,22 +95,30 @@ impl<'a> Runner<'a> {
 
     /// Runs a tool that only tells something, and returns what it prints.
     pub(super) fn ask(&self, tool: &Tool, args: &[&str]) -> Result<String, Stop> {
+        match self.run(tool, args)? {
+            (0, text) => Ok(text),
+            _ => Err(tool.said(args, "failed")),
+        }
+    }
+
+    /// The same of a tool whose exit status says nothing.
+    pub(super) fn hear(&self, tool: &Tool, args: &[&str]) -> Result<String, Stop> {
+        self.run(tool, args).map(|(_, text)| text)
+    }
+
+    fn run(&self, tool: &Tool, args: &[&str]) -> Result<(i32, String), Stop> {
         let set = PASSED.iter().filter_map(|var| Some((var.name(), self.env.text(*var)?)));
         let own = tool.vars.iter().map(|(name, value)| (*name, value.as_str()));
         let vars: Vec<(&str, &str)> = set.chain(own).collect();
         let words: Vec<&str> =
             tool.first.iter().map(String::as_str).chain(args.iter().copied()).collect();
-        let said = |how: &str| {
-            let verb = args.first().copied().unwrap_or("");
-            Stop::Failed(format!("'{} {verb}' {how}", tool.name))
-        };
         match spawn::run(&tool.path, &words, &vars, b"", LIMIT_MS) {
-            Ok(ran) if ran.code == Some(0) => {
-                String::from_utf8(ran.out).map_err(|_| said("printed what is not text"))
-            }
-            Ok(ran) if ran.code.is_none() => Err(said("did not end within a second")),
-            Ok(_) => Err(said("failed")),
-            Err(_) => Err(said("could not be started")),
+            Ok(ran) => match (ran.code, String::from_utf8(ran.out)) {
+                (None, _) => Err(tool.said(args, "did not end within a second")),
+                (_, Err(_)) => Err(tool.odd()),
+                (Some(code), Ok(text)) => Ok((code, text)),
+            },
+            Err(_) => Err(tool.said(args, "could not be started")),
         }
     }
 

@@ -8,7 +8,7 @@
 use std::ffi::CString;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target};
+use super::{Outcome, State, Stop, Target, window};
 use crate::probe::Ancestry;
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, Meta, euid};
@@ -245,11 +245,21 @@ pub fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
         ),
         (true, false, _) => (State::Partial, "no client shows its session"),
     };
+    let mut reason = reason.to_string();
+    let mut raised = None;
+    if let Some(client) = selected.shown_by.last().filter(|_| !before_caller) {
+        let window = window::raise(client.pid, run);
+        raised = window.is;
+        if reason.is_empty() {
+            reason = window.reason;
+        }
+    }
     Ok(Outcome {
         state,
         selected: selected.verified,
+        raised,
         verified: selected.verified,
-        reason: reason.to_string(),
+        reason,
         command: if before_caller { Vec::new() } else { selected.attach },
         ..Outcome::unavailable("")
     })

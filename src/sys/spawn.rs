@@ -149,7 +149,7 @@ fn kill(child: &mut Child) {
 }
 
 /// Waits so many milliseconds, or until a signal comes.
-fn pause(ms: i64) {
+pub fn pause(ms: i64) {
     let wait = Timespec { tv_sec: 0, tv_nsec: ms * 1_000_000 };
     let _ = poll(&mut [], Some(&wait));
 }

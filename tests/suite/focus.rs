@@ -649,3 +649,487 @@ fn what_is_elsewhere_is_not_gone_to() {
     let (code, _) = focus(&world, &["none"]);
     assert_eq!(code, Some(1));
 }
+
+/// An agent in a terminal of its own, below a program of another name, and what
+/// stands for the tools of terminals.
+struct Alone<'w> {
+    world: &'w World,
+    terminal: Terminal,
+}
+
+impl<'w> Alone<'w> {
+    /// Starts the agent, session `s`, below `above` with these further words.
+    fn start(world: &'w World, above: &str, words: &[&str]) -> Alone<'w> {
+        world.stub("claude");
+        fs::create_dir(world.path("real")).unwrap();
+        let program = world.path("real").join(above);
+        let mut copy = Command::new("cp");
+        copy.arg("/bin/bash").arg(&program);
+        assert_eq!(finish(copy, b"").code, Some(0));
+        let (payload, mark) = (world.path("s.json"), world.path("s.up"));
+        fs::write(&payload, claude("s", "")).unwrap();
+        let script = world.path("s.sh");
+        let hook = format!("tongs-hook claude SessionStart <'{}'\n", payload.display());
+        fs::write(&script, format!("{hook}touch '{}'\n", mark.display())).unwrap();
+        let line = format!(
+            "claude --norc --noprofile -c 'sh {script}; while [ -e {script} ]; do read x || sleep 1; done'; :",
+            script = script.display()
+        );
+        let mut command = Command::new(program);
+        world.bare(&mut command);
+        command.args(["--norc", "--noprofile", "-c", &line]).args(words);
+        let terminal = Terminal::run(command);
+        eventually("the agent's hook", || mark.exists().then_some(()));
+        Alone { world, terminal }
+    }
+
+    /// The pid of the agent.
+    fn agent(&self) -> String {
+        self.world.record()["pid"].as_str().unwrap().to_string()
+    }
+
+    /// The pid of what it is below.
+    fn above(&self) -> u32 {
+        self.terminal.child.id()
+    }
+
+    /// What the record says of the terminal.
+    fn is_in(&self, terminal: &str, vars: Value) {
+        edit(self.world, "s", json!({"terminal": terminal, "terminal_env": vars}));
+    }
+
+    /// A tool that notes its arguments, one call a line, and runs this script.
+    fn tool(&self, name: &str, script: &str) {
+        let text = format!(
+            "#!/bin/sh\ncd '{}'\necho \"{name} $*\" >>calls\n{script}\n",
+            self.world.path("").display()
+        );
+        fs::write(self.world.path("tool"), text).unwrap();
+        // By a copy, as in `World::stub`.
+        let mut sh = Command::new("sh");
+        sh.args(["-c", "chmod +x \"$0\"; rm -f \"$1\"; cp \"$0\" \"$1\""]);
+        sh.arg(self.world.path("tool")).arg(self.world.path("bin").join(name));
+        assert_eq!(finish(sh, b"").code, Some(0));
+    }
+
+    /// Runs `focus s` with these variables; returns what it says and the calls of
+    /// tools since the last time.
+    #[track_caller]
+    fn focus(&self, vars: &[(&str, &str)]) -> (Option<i32>, Value, String) {
+        let _ = fs::remove_file(self.world.path("calls"));
+        let mut command = self.world.command("tongs-agents");
+        command.envs(vars.iter().copied()).args(["focus", "s", "--json"]);
+        let ran = finish(command, b"");
+        let calls = fs::read_to_string(self.world.path("calls")).unwrap_or_default();
+        (ran.code, checked(self.world, &ran), calls)
+    }
+
+    /// The same, of which the state and the reason are these.
+    #[track_caller]
+    fn says(&self, code: i32, state: &str, reason: &str) -> String {
+        let (is, value, calls) = self.focus(&[]);
+        assert_eq!((is, &value["state"]), (Some(code), &json!(state)), "{value}");
+        assert_eq!(value["reason"], reason);
+        calls
+    }
+}
+
+#[test]
+fn a_window_of_kitty_is_selected_where_it_holds_the_agent() {
+    let world = World::new();
+    let alone = Alone::start(&world, "terminal", &[]);
+    let vars = |pid: u32| json!({"KITTY_WINDOW_ID": "3", "KITTY_PID": pid.to_string(), "KITTY_LISTEN_ON": "unix:/run/k"});
+    let ls = |pid: &str, focused: bool| {
+        let list = json!([{"is_focused": focused, "tabs": [
+            {"is_active": false, "windows": [{"id": 2, "pid": 1, "is_active": true}]},
+            {"is_active": true, "windows": [{"id": 3, "pid": pid.parse::<u32>().unwrap(), "is_active": true}]},
+        ]}]);
+        fs::write(world.path("ls"), list.to_string()).unwrap();
+    };
+    alone.is_in("kitty", vars(alone.above()));
+    let bare = world.path("bin").display().to_string();
+    let (code, value, _) = alone.focus(&[("PATH", &bare)]);
+    assert_eq!((code, &value["reason"]), (Some(69), &json!("kitten is not installed")));
+    alone.tool("kitten", "case \"$*\" in *' ls '*) cat ls ;; esac");
+    ls(&alone.agent(), true);
+    let (code, value, calls) = alone.focus(&[]);
+    assert_eq!(
+        (code, &value["selected"], &value["raised"]),
+        (Some(0), &json!(true), &json!(true)),
+        "{value}"
+    );
+    assert_eq!(
+        calls,
+        "kitten @ --to unix:/run/k ls --match id:3\n\
+         kitten @ --to unix:/run/k focus-window --match id:3\n\
+         kitten @ --to unix:/run/k ls --match id:3\n"
+    );
+    // Selecting is one thing, and the window system's favour another.
+    ls(&alone.agent(), false);
+    let (code, value, _) = alone.focus(&[]);
+    assert_eq!(
+        (code, &value["selected"], &value["raised"]),
+        (Some(0), &json!(true), &json!(false)),
+        "{value}"
+    );
+    let other = world.harness("claude");
+    ls(&other.pid().to_string(), true);
+    let calls = alone.says(1, "failed", "no window of its kitty holds its process");
+    assert!(!calls.contains("focus-window"), "{calls}");
+    ls(&alone.agent(), true);
+    alone.is_in("kitty", vars(other.pid()));
+    alone.says(1, "failed", "its process is not below the recorded kitty");
+    alone.tool("kitten", "exit 1");
+    alone.is_in("kitty", vars(alone.above()));
+    alone.says(1, "failed", "'kitten ls' failed");
+}
+
+#[test]
+fn a_pane_of_wezterm_is_selected_on_the_agent_s_terminal() {
+    let world = World::new();
+    let alone = Alone::start(&world, "terminal", &[]);
+    let socket = world.path("gui-sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    alone.is_in("wezterm", json!({"WEZTERM_PANE": "7", "WEZTERM_UNIX_SOCKET": socket}));
+    alone.tool(
+        "wezterm",
+        "echo \"$WEZTERM_UNIX_SOCKET\" >>calls\ncase \"$*\" in\n\
+         *'list --format json') cat list ;;\n\
+         *activate-pane*) echo '[{\"focused_pane_id\":7}]' >clients ;;\n\
+         *list-clients*) cat clients ;;\nesac",
+    );
+    let list = |tty: &str| {
+        let list =
+            json!([{"pane_id": 6, "tty_name": "/dev/pts/none"}, {"pane_id": 7, "tty_name": tty}]);
+        fs::write(world.path("list"), list.to_string()).unwrap();
+    };
+    fs::write(world.path("clients"), "[{\"focused_pane_id\":6}]").unwrap();
+    list("/dev/pts/none");
+    let calls = alone.says(1, "failed", "its pane of WezTerm is not on its terminal");
+    assert!(!calls.contains("activate"), "{calls}");
+    list(&alone.terminal.name);
+    let calls = alone.says(1, "partial", "the way to wezterm has not been tried with a real one");
+    let socket_line = format!("{}\n", socket.display());
+    assert_eq!(
+        calls.replace(&socket_line, ""),
+        "wezterm cli --no-auto-start list --format json\n\
+         wezterm cli --no-auto-start activate-pane --pane-id 7\n\
+         wezterm cli --no-auto-start list-clients --format json\n"
+    );
+    assert_eq!(calls.matches(&socket_line).count(), 3);
+    drop(listener);
+    fs::remove_file(&socket).unwrap();
+    alone.says(1, "failed", "the socket of its WezTerm is gone, or not ours");
+}
+
+#[test]
+fn a_pane_of_zellij_is_selected_below_its_server() {
+    let world = World::new();
+    let alone = Alone::start(&world, "zellij", &["--server", "/run/z/0.44/work"]);
+    let vars = |session: &str| json!({"ZELLIJ": "0", "ZELLIJ_SESSION_NAME": session, "ZELLIJ_PANE_ID": "4"});
+    alone.tool(
+        "zellij",
+        "case \"$*\" in\n*list-clients) cat clients ;;\n\
+         *focus-pane-id*) echo '1 terminal_4 claude' >>clients ;;\nesac",
+    );
+    let head = "CLIENT_ID ZELLIJ_PANE_ID RUNNING_COMMAND\n";
+    fs::write(world.path("clients"), head).unwrap();
+    alone.is_in("zellij", vars("work"));
+    alone.says(1, "partial", "no client shows its session of Zellij");
+    assert_eq!(alone.focus(&[]).1["command"], json!(["zellij", "attach", "work"]));
+    fs::write(world.path("clients"), format!("{head}1 terminal_2 sh\n")).unwrap();
+    let calls = alone.says(1, "partial", "the way to zellij has not been tried with a real one");
+    assert!(calls.contains("zellij --session work action focus-pane-id terminal_4\n"), "{calls}");
+    alone.is_in("zellij", vars("other"));
+    alone.says(1, "failed", "its process is not below a server of Zellij for 'other'");
+    for session in ["--help", "a/b", ""] {
+        alone.is_in("zellij", vars(session));
+        assert_eq!(alone.says(1, "unavailable", "its session of Zellij is not recorded"), "");
+    }
+}
+
+#[test]
+fn a_tab_of_konsole_is_selected_where_it_holds_the_agent() {
+    let world = World::new();
+    let alone = Alone::start(&world, "terminal", &[]);
+    let vars = |service: &str| json!({"KONSOLE_DBUS_SERVICE": service, "KONSOLE_DBUS_SESSION": "/Sessions/5"});
+    alone.is_in("konsole", vars(":1.7"));
+    alone.tool(
+        "dbus-send",
+        "case \"$*\" in\n*Session.processId) echo \"   int32 $(cat shell)\" ;;\n\
+         */Windows\\ *Introspect) echo '<node><node name=\"1\"/><node name=\"2\"/></node>' ;;\n\
+         */Windows/1\\ *sessionList) echo '   array [ 1 15 ]' ;;\n\
+         */Windows/2\\ *sessionList) echo '   array [ 2 5 ]' ;;\n\
+         *setCurrentSession*) echo 5 >current ;;\n\
+         *currentSession) echo \"   int32 $(cat current)\" ;;\nesac",
+    );
+    fs::write(world.path("current"), "2").unwrap();
+    let other = world.harness("claude");
+    fs::write(world.path("shell"), other.pid().to_string()).unwrap();
+    let calls = alone.says(1, "failed", "its tab of Konsole does not hold its process");
+    assert!(!calls.contains("setCurrentSession"), "{calls}");
+    fs::write(world.path("shell"), alone.agent()).unwrap();
+    let calls = alone.says(0, "complete", "");
+    assert!(
+        calls.contains("--dest=:1.7 /Windows/2 org.kde.konsole.Window.setCurrentSession int32:5"),
+        "{calls}"
+    );
+    for service in ["", "a b.c", "-x.y", "x.y;z"] {
+        alone.is_in("konsole", vars(service));
+        assert_eq!(alone.says(1, "unavailable", "its tab of Konsole is not recorded"), "");
+    }
+}
+
+/// A window system in which window 8 is the agent's and 9 is active, until 8 is
+/// told to be.
+struct System {
+    /// The variable that shows it.
+    var: &'static str,
+    /// Its tools, with what they run.
+    tools: &'static [(&'static str, &'static str)],
+    /// The call that tells it.
+    told: &'static str,
+    /// How far it goes.
+    state: &'static str,
+}
+
+const SYSTEMS: [System; 4] = [
+    System {
+        var: "SWAYSOCK",
+        tools: &[(
+            "swaymsg",
+            "a=$(cat active); p=$(cat owner); case \"$*\" in *get_tree) \
+             [ $a = 8 ] && x=true || x=false; echo \"{\\\"id\\\":1,\\\"nodes\\\":[\
+             {\\\"id\\\":9,\\\"pid\\\":4000000,\\\"focused\\\":false},{\\\"id\\\":8,\\\"pid\\\":$p,\\\"focused\\\":$x}]}\" ;; \
+             *) echo 8 >active ;; esac",
+        )],
+        told: "swaymsg [con_id=8] focus",
+        state: "complete",
+    },
+    System {
+        var: "HYPRLAND_INSTANCE_SIGNATURE",
+        tools: &[(
+            "hyprctl",
+            "case \"$*\" in activewindow*) echo \"{\\\"address\\\":\\\"0x$(cat active)\\\"}\" ;; \
+             clients*) echo \"[{\\\"address\\\":\\\"0x9\\\",\\\"pid\\\":4000000},\
+             {\\\"address\\\":\\\"0x8\\\",\\\"pid\\\":$(cat owner)}]\" ;; *) echo 8 >active ;; esac",
+        )],
+        told: "hyprctl dispatch focuswindow address:0x8",
+        state: "partial",
+    },
+    System {
+        var: "NIRI_SOCKET",
+        tools: &[(
+            "niri",
+            "[ $(cat active) = 8 ] && x=true || x=false; case \"$*\" in *windows) \
+             echo \"[{\\\"id\\\":9,\\\"pid\\\":4000000,\\\"is_focused\\\":false},\
+             {\\\"id\\\":8,\\\"pid\\\":$(cat owner),\\\"is_focused\\\":$x}]\" ;; *) echo 8 >active ;; esac",
+        )],
+        told: "niri msg action focus-window --id 8",
+        state: "partial",
+    },
+    System {
+        var: "DISPLAY",
+        tools: &[
+            (
+                "wmctrl",
+                "h=$(cat /proc/sys/kernel/hostname); case \"$*\" in -lp) \
+                 echo \"0x00000009  0 4000000 $h x\"; echo \"0x00000008 -1 $(cat owner) $h a b\"; \
+                 echo \"0x00000007 0 $(cat owner) elsewhere y\" ;; *) echo 8 >active ;; esac",
+            ),
+            ("xprop", "echo \"_NET_ACTIVE_WINDOW(WINDOW): window id # 0x$(cat active)\""),
+        ],
+        told: "wmctrl -i -a 0x00000008",
+        state: "complete",
+    },
+];
+
+#[test]
+fn a_window_is_brought_to_the_front_where_it_is_the_only_one_of_its_terminal() {
+    for System { var, tools, told, state } in SYSTEMS {
+        let world = World::new();
+        let alone = Alone::start(&world, "foot", &[]);
+        alone.is_in("foot", json!({}));
+        let vars = [(var, "1")];
+        let bare = world.path("bin").display().to_string();
+        let (code, value, _) = alone.focus(&[(var, "1"), ("PATH", &bare)]);
+        assert_eq!(code, Some(69), "{var}: {value}");
+        for (name, script) in tools {
+            alone.tool(name, script);
+        }
+        let set = |owner: u32| {
+            fs::write(world.path("owner"), owner.to_string()).unwrap();
+            fs::write(world.path("active"), "9").unwrap();
+        };
+        set(alone.above());
+        let (code, value, calls) = alone.focus(&vars);
+        assert_eq!(
+            (code == Some(0), &value["state"]),
+            (state == "complete", &json!(state)),
+            "{var}: {value}"
+        );
+        assert_eq!(
+            (&value["raised"], &value["selected"], &value["verified"]),
+            (&json!(true), &json!(false), &json!(true))
+        );
+        assert!(calls.contains(told), "{var}: {calls}");
+        // It is already.
+        let (_, value, calls) = alone.focus(&vars);
+        assert_eq!((&value["raised"], &value["commands"]), (&json!(true), &json!([])), "{var}");
+        assert!(!calls.contains(told), "{var}: {calls}");
+        // A window of nobody above it is not its window.
+        let other = world.harness("claude");
+        set(other.pid());
+        let (code, value, calls) = alone.focus(&vars);
+        assert_eq!((code, &value["state"]), (Some(1), &json!("failed")), "{var}: {value}");
+        assert!(!calls.contains(told), "{var}: {calls}");
+        // A window with tabs is only a part of the way.
+        alone.is_in("ghostty", json!({}));
+        set(alone.agent().parse().unwrap());
+        let (code, value, _) = alone.focus(&vars);
+        assert_eq!(
+            (code, &value["state"], &value["raised"]),
+            (Some(1), &json!("partial"), &json!(true)),
+            "{var}"
+        );
+        let (code, value, _) = alone.focus(&[]);
+        assert_eq!(
+            (code, &value["state"], &value["raised"]),
+            (Some(1), &json!("unavailable"), &json!(null)),
+            "{var}"
+        );
+    }
+}
+
+#[test]
+fn of_several_windows_none_is_taken_unless_the_record_names_it() {
+    let world = World::new();
+    let alone = Alone::start(&world, "xterm", &[]);
+    alone.is_in("generic", json!({}));
+    alone.tool(
+        "wmctrl",
+        "h=$(cat /proc/sys/kernel/hostname); case \"$*\" in -lp) for w in 8 9; do \
+         echo \"0x0000000$w 0 $(cat owner) $h x\"; done ;; *) echo ${3#0x} >active ;; esac",
+    );
+    alone.tool("xprop", "echo \"_NET_ACTIVE_WINDOW(WINDOW): window id # 0x$(cat active)\"");
+    fs::write(world.path("owner"), alone.above().to_string()).unwrap();
+    fs::write(world.path("active"), "1").unwrap();
+    let vars = [("DISPLAY", ":1")];
+    let (code, value, calls) = alone.focus(&vars);
+    assert_eq!(code, Some(1));
+    assert_eq!(value["reason"], "its terminal has 2 windows, and which one is its is not known");
+    assert!(!calls.contains("-i -a"), "{calls}");
+    alone.is_in("generic", json!({"WINDOWID": "9"}));
+    let (code, value, calls) = alone.focus(&vars);
+    assert_eq!((code, &value["raised"]), (Some(0), &json!(true)), "{value}");
+    assert!(calls.contains("wmctrl -i -a 0x00000009"), "{calls}");
+}
+
+#[test]
+fn a_script_of_macos_gets_its_session_as_an_argument() {
+    let world = World::new();
+    let alone = Alone::start(&world, "terminal", &[]);
+    let id = "8A2C3E1F-0000-4000-8000-0123456789AB";
+    alone.is_in("iterm2", json!({"ITERM_SESSION_ID": format!("w0t1p0:{id}")}));
+    alone.tool("osascript", "for last; do :; done; echo \"$last\" >last; cat answer");
+    for (answer, state) in [("true", "partial"), ("false", "failed"), ("none", "failed")] {
+        fs::write(world.path("answer"), answer).unwrap();
+        let (code, value, _) = alone.focus(&[]);
+        assert_eq!((code, &value["state"]), (Some(1), &json!(state)), "{answer}: {value}");
+        assert_eq!(fs::read_to_string(world.path("last")).unwrap().trim(), id);
+        assert!(!value["commands"][0][2].as_str().unwrap().contains(id));
+    }
+    fs::write(world.path("answer"), "true").unwrap();
+    alone.is_in("macos_terminal", json!({"TERM_SESSION_ID": ""}));
+    assert_eq!(alone.focus(&[]).1["state"], "partial");
+    assert_eq!(fs::read_to_string(world.path("last")).unwrap().trim(), alone.terminal.name);
+}
+
+#[test]
+fn a_terminal_without_a_way_says_so() {
+    let world = World::new();
+    let alone = Alone::start(&world, "terminal", &[]);
+    for (terminal, reason) in [
+        ("windows_terminal", "there is no way to windows_terminal"),
+        ("", "its terminal is not known"),
+        ("kitty", "its window of kitty is not recorded"),
+        ("screen", "its window of screen is not recorded"),
+        ("wezterm", "its pane of WezTerm is not recorded"),
+        ("zellij", "its pane of Zellij is not recorded"),
+        ("iterm2", "its session of iTerm2 is not recorded"),
+    ] {
+        alone.is_in(terminal, json!({}));
+        alone.says(1, "unavailable", reason);
+    }
+}
+
+#[test]
+fn a_window_of_screen_is_selected_where_a_terminal_shows_it() {
+    let test = "focus_screen";
+    if !has_tool("screen", test) {
+        return;
+    }
+    let world = World::new();
+    world.stub("claude");
+    let screen = |args: &[&str]| {
+        let mut command = Command::new("screen");
+        world.bare(&mut command);
+        command.env("TERM", "xterm").env("SCREENDIR", world.path("screens")).args(args);
+        command
+    };
+    fs::create_dir(world.path("screens")).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(world.path("screens"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(world.path("s.json"), claude("s", "")).unwrap();
+    fs::write(
+        world.path("s.sh"),
+        format!(
+            "tongs-hook claude SessionStart <'{0}/s.json'; touch '{0}/s.up'",
+            world.path("").display()
+        ),
+    )
+    .unwrap();
+    let (agent, script) = (world.path("bin/claude"), world.path("s.sh"));
+    let line = format!("sh {0}; while [ -e {0} ]; do read x || sleep 1; done", script.display());
+    let start = [
+        "-c",
+        "/dev/null",
+        "-dmS",
+        "t",
+        agent.to_str().unwrap(),
+        "--norc",
+        "--noprofile",
+        "-c",
+        &line,
+    ];
+    assert_eq!(finish(screen(&start), b"").code, Some(0));
+    eventually("the agent's hook", || world.path("s.up").exists().then_some(()));
+    let sty = world.record()["terminal_env"]["STY"].as_str().unwrap().to_string();
+    let quit = || finish(screen(&["-S", &sty, "-X", "quit"]), b"");
+    let focus = || {
+        let mut command = world.command("tongs-agents");
+        command.env("SCREENDIR", world.path("screens")).args(["focus", "s", "--json"]);
+        let ran = finish(command, b"");
+        (ran.code, checked(&world, &ran))
+    };
+    let (code, value) = focus();
+    assert_eq!((code, &value["reason"]), (Some(1), &json!("no terminal shows its screen")));
+    assert_eq!(value["command"], json!(["screen", "-x", sty, "-p", "0"]));
+    let terminal = Terminal::run(screen(&["-x", &sty]));
+    let listed = || finish(screen(&["-ls", &sty]), b"").out.contains("ttached)");
+    eventually("the terminal", || {
+        (listed() && !finish(screen(&["-ls", &sty]), b"").out.contains("Detached")).then_some(())
+    });
+    assert_eq!(finish(screen(&["-S", &sty, "-X", "screen", "sh"]), b"").code, Some(0));
+    let number = || finish(screen(&["-S", &sty, "-Q", "number"]), b"").out;
+    eventually("another window", || number().starts_with('1').then_some(()));
+    let (code, value) = focus();
+    assert_eq!(
+        (code, &value["state"], &value["verified"]),
+        (Some(0), &json!("complete"), &json!(true)),
+        "{value}"
+    );
+    assert!(number().starts_with('0'));
+    drop(terminal);
+    quit();
+}

@@ -136,7 +136,7 @@ fn next(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Match, Fail> {
     if found.is_empty() {
         return Err(nobody(&Selector::Asks));
     }
-    found.retain(|m| target(m).is_ok_and(|target| target.is_reachable()));
+    found.retain(|m| target(m).is_ok_and(|target| target.is_reachable(run)));
     let mut rows: Vec<Row> = found.iter().map(|m| m.row.clone()).collect();
     Order::Attention.sort(&mut rows);
     found.sort_by_cached_key(|m| rows.iter().position(|row| row.id == m.row.id));

@@ -1,0 +1,39 @@
+//! GNU screen: a window by its number, of the server that is an ancestor of the
+//! session's process.
+
+use super::run::Runner;
+use super::{Outcome, State, Stop, Target, is_below};
+use crate::sys::env::Var;
+
+pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
+    let (session, number) = (target.var(Var::STY), target.var(Var::WINDOW));
+    let server = session.split_once('.').and_then(|(pid, _)| pid.parse::<u32>().ok());
+    let (Some(server), Ok(number)) = (server, number.parse::<u32>()) else {
+        return Err(Stop::Unavailable("its window of screen is not recorded".to_string()));
+    };
+    if !is_below(target.pid, server) {
+        return Err(Stop::Failed("its process is not below the recorded screen".to_string()));
+    }
+    let (tool, number) = (run.tool("screen")?, number.to_string());
+    let command = tool.words(&["-x", session, "-p", &number]);
+    let list = run.hear(&tool, &["-ls", session])?;
+    let of_session = |line: &&str| line.split_whitespace().next() == Some(session);
+    let is_attached = |line: &str| line.contains("(Attached)") || line.contains("attached)");
+    if !list.lines().find(of_session).is_some_and(is_attached) {
+        // It selects windows for those who look at it, and so for nobody.
+        let outcome = Outcome::unavailable("no terminal shows its screen");
+        return Ok(Outcome { state: State::Partial, command, ..outcome });
+    }
+    let tool = tool.with(&["-S", session]);
+    run.act(&tool, &["-X", "select", &number])?;
+    if run.dry_run {
+        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+    }
+    let said = run.ask(&tool, &["-Q", "number"])?;
+    let selected = said.split_whitespace().next() == Some(number.as_str());
+    let (state, reason) = match selected {
+        true => (State::Complete, String::new()),
+        false => (State::Failed, format!("screen did not select window {number}")),
+    };
+    Ok(Outcome { state, selected, verified: selected, command, ..Outcome::unavailable(reason) })
+}

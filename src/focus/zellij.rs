@@ -1,0 +1,69 @@
+//! Zellij: a pane by its number, which a session never gives again, of the
+//! server that is an ancestor of the session's process.
+
+use super::run::{Runner, Tool};
+use super::{Outcome, State, Stop, Target};
+use crate::probe::{Ancestry, CMDLINE};
+use crate::sys::env::Var;
+
+pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
+    let (session, pane) = (target.var(Var::ZELLIJ_SESSION_NAME), target.var(Var::ZELLIJ_PANE_ID));
+    let Ok(pane) = pane.parse::<u32>() else {
+        return Err(Stop::Unavailable("its pane of Zellij is not recorded".to_string()));
+    };
+    if session.is_empty() || session.starts_with('-') || session.contains('/') {
+        return Err(Stop::Unavailable("its session of Zellij is not recorded".to_string()));
+    }
+    if !is_of_server(target.pid, session) {
+        let why = format!("its process is not below a server of Zellij for '{session}'");
+        return Err(Stop::Failed(why));
+    }
+    let mut tool = run.tool("zellij")?;
+    let command = tool.words(&["attach", session]);
+    let dir = target.var(Var::ZELLIJ_SOCKET_DIR);
+    if dir.starts_with('/') {
+        tool = tool.with_var(Var::ZELLIJ_SOCKET_DIR, dir);
+    }
+    let tool = tool.with(&["--session", session, "action"]);
+    let pane = format!("terminal_{pane}");
+    let Some(_) = shown(run, &tool)?.first() else {
+        let outcome = Outcome::unavailable("no client shows its session of Zellij");
+        return Ok(Outcome { state: State::Partial, command, ..outcome });
+    };
+    run.act(&tool, &["focus-pane-id", &pane])?;
+    if run.dry_run {
+        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+    }
+    let selected = shown(run, &tool)?.contains(&pane);
+    let (state, reason) = match selected {
+        true => (State::Complete, ""),
+        false => (State::Failed, "no client of Zellij shows its pane"),
+    };
+    Ok(Outcome { state, selected, verified: selected, command, ..Outcome::unavailable(reason) })
+}
+
+/// The panes that the clients of a session have in focus.
+fn shown(run: &Runner<'_>, tool: &Tool) -> Result<Vec<String>, Stop> {
+    let text = run.ask(tool, &["list-clients"])?;
+    // CLIENT_ID ZELLIJ_PANE_ID RUNNING_COMMAND
+    let panes = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1));
+    Ok(panes.map(str::to_string).collect())
+}
+
+/// Whether a process is below the server of a session: `zellij --server
+/// DIRECTORY/SESSION`.
+fn is_of_server(pid: u32, session: &str) -> bool {
+    let mut ancestry = Ancestry::from(pid);
+    let mut line = [0; CMDLINE];
+    let mut at = 0;
+    while let Some(process) = ancestry.get(at) {
+        let words = process.cmdline(&mut line).unwrap_or_default().split(|b| *b == 0);
+        let mut words = words.skip_while(|word| *word != b"--server").skip(1);
+        let name = words.next().and_then(|path| path.rsplit(|b| *b == b'/').next());
+        if process.comm() == b"zellij" && name == Some(session.as_bytes()) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
