@@ -2,7 +2,7 @@
 //! they look for is an argument.
 
 use super::run::Runner;
-use super::{Outcome, State, Stop, Target};
+use super::{Outcome, Stop, Target, failed, no_way};
 use crate::probe::Process;
 use crate::sys::env::Var;
 
@@ -46,7 +46,7 @@ end run"#;
 pub(super) fn iterm(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
     match target.var(Var::ITERM_SESSION_ID).split_once(':') {
         Some((_, id)) if !id.is_empty() => script(ITERM, id, run),
-        _ => Err(Stop::Unavailable("its session of iTerm2 is not recorded".to_string())),
+        _ => Err(no_way("its session of iTerm2 is not recorded")),
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn terminal(target: &Target, run: &mut Runner<'_>) -> Result<Outcome,
     let tty = process.as_ref().and_then(|process| process.tty(&mut buffer));
     match tty.and_then(|tty| core::str::from_utf8(tty).ok()) {
         Some(tty) => script(TERMINAL, &format!("/dev/{tty}"), run),
-        None => Err(Stop::Unavailable("the terminal of its process is not known".to_string())),
+        None => Err(no_way("the terminal of its process is not known")),
     }
 }
 
@@ -65,18 +65,12 @@ fn script(script: &str, what: &str, run: &mut Runner<'_>) -> Result<Outcome, Sto
     let args = ["-e", script, what];
     if run.dry_run {
         run.act(&tool, &args)?;
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
     run.calls.push(tool.words(&args));
     match run.ask(&tool, &args)?.trim_end() {
-        "true" => Ok(Outcome {
-            state: State::Complete,
-            selected: true,
-            raised: Some(true),
-            verified: true,
-            ..Outcome::unavailable("")
-        }),
-        "none" => Err(Stop::Failed("none of its tabs is the session's".to_string())),
-        _ => Err(Stop::Failed("its tab was not selected".to_string())),
+        "true" => Ok(Outcome::selected(Some(true), "")),
+        "none" => Err(failed("none of its tabs is the session's")),
+        _ => Err(failed("its tab was not selected")),
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, is_below};
+use super::{Outcome, Stop, Target, failed, is_below, no_way};
 use crate::sys::env::Var;
 
 /// One window, with what it is in.
@@ -21,15 +21,15 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let (socket, id) = (target.var(Var::KITTY_LISTEN_ON), target.var(Var::KITTY_WINDOW_ID));
     let number = |text: &str| text.parse::<u32>().ok();
     let (Some(id), Some(kitty)) = (number(id), number(target.var(Var::KITTY_PID))) else {
-        return Err(Stop::Unavailable("its window of kitty is not recorded".to_string()));
+        return Err(no_way("its window of kitty is not recorded"));
     };
     if !(socket.starts_with("unix:/") || socket.starts_with("unix:@")) {
         let why =
             "its kitty has no remote control (listen_on and allow_remote_control in kitty.conf)";
-        return Err(Stop::Unavailable(why.to_string()));
+        return Err(no_way(why));
     }
     if !is_below(target.pid, kitty) {
-        return Err(Stop::Failed("its process is not below the recorded kitty".to_string()));
+        return Err(failed("its process is not below the recorded kitty"));
     }
     let filter = format!("id:{id}");
     // Older ones have one program, which cannot list a single window.
@@ -40,30 +40,27 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let tool = tool.with(&["@", "--to", socket]);
     let window = look(run, &tool, &ls, id)?;
     if !window.is_some_and(|window| is_below(target.pid, window.pid)) {
-        return Err(Stop::Failed("no window of its kitty holds its process".to_string()));
+        return Err(failed("no window of its kitty holds its process"));
     }
     run.act(&tool, &["focus-window", "--match", &filter])?;
     if run.dry_run {
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
     let window = look(run, &tool, &ls, id)?;
-    let selected = window.as_ref().is_some_and(|window| window.is_active);
-    let raised = window.is_some_and(|window| window.is_focused);
-    let (state, reason) = match (selected, raised) {
-        (false, _) => (State::Failed, "kitty did not select its window"),
-        (true, false) => {
-            (State::Complete, "the window system did not make kitty's the active window")
+    match window {
+        Some(Window { is_active: true, is_focused: true, .. }) => {
+            Ok(Outcome::selected(Some(true), ""))
         }
-        (true, true) => (State::Complete, ""),
-    };
-    let outcome = Outcome::unavailable(reason);
-    Ok(Outcome { state, selected, raised: Some(raised), verified: selected, ..outcome })
+        Some(Window { is_active: true, .. }) => {
+            let why = "the window system did not make kitty's the active window";
+            Ok(Outcome::selected(Some(false), why))
+        }
+        _ => Err(failed("kitty did not select its window")),
+    }
 }
 
 fn look(run: &Runner<'_>, tool: &Tool, ls: &[&str], id: u32) -> Result<Option<Window>, Stop> {
-    let text = run.ask(tool, ls)?;
-    let list: Value = serde_json::from_str(&text).map_err(|_| tool.odd())?;
-    Ok(find(&list, id))
+    Ok(find(&run.ask_json(tool, ls)?, id))
 }
 
 /// Finds a window in what `ls` prints: windows of the system, their tabs, the

@@ -2,7 +2,7 @@
 //! ancestor of the session's process.
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, is_below, window};
+use super::{Outcome, Stop, Target, failed, is_below, no_way, window};
 use crate::sys::env::Var;
 
 const SESSION: &str = "org.kde.konsole.Session";
@@ -13,7 +13,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let path = target.var(Var::KONSOLE_DBUS_SESSION);
     let number = path.strip_prefix("/Sessions/").and_then(|number| number.parse::<u32>().ok());
     let (Some(number), true) = (number, is_name(service)) else {
-        return Err(Stop::Unavailable("its tab of Konsole is not recorded".to_string()));
+        return Err(no_way("its tab of Konsole is not recorded"));
     };
     let tool = run.tool("dbus-send")?;
     let to = format!("--dest={service}");
@@ -21,23 +21,21 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let bus = Bus { tool };
     let shell = bus.number(run, path, SESSION, "processId")?;
     if !is_below(target.pid, shell) {
-        return Err(Stop::Failed("its tab of Konsole does not hold its process".to_string()));
+        return Err(failed("its tab of Konsole does not hold its process"));
     }
     let Some(window) = bus.window_of(run, number)? else {
-        return Err(Stop::Failed("no window of Konsole has its tab".to_string()));
+        return Err(failed("no window of Konsole has its tab"));
     };
     let set = format!("{WINDOW}.setCurrentSession");
     run.act(&bus.tool, &[&window, &set, &format!("int32:{number}")])?;
     if run.dry_run {
-        window::raise(target.pid, run);
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
     if bus.number(run, &window, WINDOW, "currentSession")? != number {
-        return Err(Stop::Failed("Konsole did not select its tab".to_string()));
+        return Err(failed("Konsole did not select its tab"));
     }
     let window::Raised { is: raised, reason } = window::raise(target.pid, run);
-    let outcome = Outcome::unavailable(reason);
-    Ok(Outcome { state: State::Complete, selected: true, raised, verified: true, ..outcome })
+    Ok(Outcome::selected(raised, reason))
 }
 
 /// A name on the bus.

@@ -108,6 +108,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Its pane or tab is the one that its terminal shows, as was read back.
+    fn selected(raised: Option<bool>, reason: impl Into<String>) -> Outcome {
+        let outcome = Outcome { state: State::Complete, ..Outcome::unavailable(reason) };
+        Outcome { selected: true, raised, verified: true, ..outcome }
+    }
+
+    /// Nothing was done but to find out.
+    fn planned() -> Outcome {
+        Outcome { state: State::Planned, ..Outcome::unavailable("") }
+    }
+
+    /// This command is left to do.
+    fn left(command: Vec<String>, reason: &str) -> Outcome {
+        Outcome { state: State::Partial, command, ..Outcome::unavailable(reason) }
+    }
+
     /// Nothing was done.
     pub fn unavailable(reason: impl Into<String>) -> Outcome {
         Outcome {
@@ -132,6 +148,20 @@ enum Stop {
     Missing(&'static str),
 }
 
+/// There is no way, for this reason.
+#[cold]
+#[inline(never)]
+fn no_way(reason: &str) -> Stop {
+    Stop::Unavailable(reason.to_string())
+}
+
+/// It did not work, for this reason.
+#[cold]
+#[inline(never)]
+fn failed(reason: &str) -> Stop {
+    Stop::Failed(reason.to_string())
+}
+
 impl From<Stop> for Outcome {
     fn from(stop: Stop) -> Outcome {
         match stop {
@@ -139,10 +169,10 @@ impl From<Stop> for Outcome {
             Stop::Failed(reason) => {
                 Outcome { state: State::Failed, ..Outcome::unavailable(reason) }
             }
-            Stop::Missing(tool) => Outcome {
-                missing: Some(tool),
-                ..Outcome::unavailable(format!("{tool} is not installed"))
-            },
+            Stop::Missing(tool) => {
+                let outcome = Outcome::unavailable(format!("{tool} is not installed"));
+                Outcome { missing: Some(tool), ..outcome }
+            }
         }
     }
 }

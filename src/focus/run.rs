@@ -3,6 +3,8 @@
 
 use std::ffi::CString;
 
+use serde_json::Value;
+
 use super::Stop;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May};
@@ -99,6 +101,12 @@ impl<'a> Runner<'a> {
             (0, text) => Ok(text),
             _ => Err(tool.said(args, "failed")),
         }
+    }
+
+    /// The same of a tool that prints JSON.
+    #[inline(never)]
+    pub(super) fn ask_json(&self, tool: &Tool, args: &[&str]) -> Result<Value, Stop> {
+        serde_json::from_str(&self.ask(tool, args)?).map_err(|_| tool.odd())
     }
 
     /// The same of a tool whose exit status says nothing.

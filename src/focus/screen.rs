@@ -2,17 +2,17 @@
 //! session's process.
 
 use super::run::Runner;
-use super::{Outcome, State, Stop, Target, is_below};
+use super::{Outcome, Stop, Target, failed, is_below, no_way};
 use crate::sys::env::Var;
 
 pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
     let (session, number) = (target.var(Var::STY), target.var(Var::WINDOW));
     let server = session.split_once('.').and_then(|(pid, _)| pid.parse::<u32>().ok());
     let (Some(server), Ok(number)) = (server, number.parse::<u32>()) else {
-        return Err(Stop::Unavailable("its window of screen is not recorded".to_string()));
+        return Err(no_way("its window of screen is not recorded"));
     };
     if !is_below(target.pid, server) {
-        return Err(Stop::Failed("its process is not below the recorded screen".to_string()));
+        return Err(failed("its process is not below the recorded screen"));
     }
     let (tool, number) = (run.tool("screen")?, number.to_string());
     let command = tool.words(&["-x", session, "-p", &number]);
@@ -21,19 +21,16 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let is_attached = |line: &str| line.contains("(Attached)") || line.contains("attached)");
     if !list.lines().find(of_session).is_some_and(is_attached) {
         // It selects windows for those who look at it, and so for nobody.
-        let outcome = Outcome::unavailable("no terminal shows its screen");
-        return Ok(Outcome { state: State::Partial, command, ..outcome });
+        return Ok(Outcome::left(command, "no terminal shows its screen"));
     }
     let tool = tool.with(&["-S", session]);
     run.act(&tool, &["-X", "select", &number])?;
     if run.dry_run {
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
     let said = run.ask(&tool, &["-Q", "number"])?;
-    let selected = said.split_whitespace().next() == Some(number.as_str());
-    let (state, reason) = match selected {
-        true => (State::Complete, String::new()),
-        false => (State::Failed, format!("screen did not select window {number}")),
-    };
-    Ok(Outcome { state, selected, verified: selected, command, ..Outcome::unavailable(reason) })
+    if said.split_whitespace().next() != Some(number.as_str()) {
+        return Err(failed("screen did not select its window"));
+    }
+    Ok(Outcome { command, ..Outcome::selected(None, "") })
 }

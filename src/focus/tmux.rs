@@ -8,7 +8,7 @@
 use std::ffi::CString;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, window};
+use super::{Outcome, State, Stop, Target, failed, no_way, window};
 use crate::probe::Ancestry;
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, Meta, euid};
@@ -98,9 +98,8 @@ struct Server {
 
 impl Server {
     fn look(path: &str, run: &Runner<'_>) -> Result<Server, Stop> {
-        let socket = socket(path).ok_or_else(|| {
-            Stop::Failed("the socket of its tmux server is gone, or not ours".to_string())
-        })?;
+        let socket = socket(path)
+            .ok_or_else(|| failed("the socket of its tmux server is gone, or not ours"))?;
         let tool = run.tool("tmux")?.with(&["-S", path]);
         let panes = run.ask(&tool, &["list-panes", "-a", "-F", PANES])?;
         let panes = panes.lines().filter_map(pane).collect();
@@ -187,7 +186,7 @@ fn select(
 ) -> Result<Selected, Stop> {
     let held = server.holding(pid);
     if held.is_empty() {
-        return Err(Stop::Failed("no pane of its tmux server holds its process".to_string()));
+        return Err(failed("no pane of its tmux server holds its process"));
     }
     let caller = server.client_of_caller(run)?.cloned();
     let has_client = |p: &Pane| server.clients.iter().any(|c| c.place.session == p.place.session);
@@ -196,7 +195,7 @@ fn select(
         .iter()
         .max_by_key(|pane| (of_caller(pane), has_client(pane), pane.place.session == of_record));
     let Some(Pane { place, .. }) = best else {
-        return Err(Stop::Failed("its pane is gone".to_string()));
+        return Err(failed("its pane is gone"));
     };
     let (window, target) = (place.window(), place.target());
     run.act(&server.tool, &["select-window", "-t", &window])?;
@@ -223,12 +222,12 @@ fn select(
 /// Goes to the pane of a session.
 pub fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
     let Some(value) = Value::of(target.var(Var::TMUX)) else {
-        return Err(Stop::Unavailable("the socket of its tmux server is not recorded".to_string()));
+        return Err(no_way("the socket of its tmux server is not recorded"));
     };
     let server = Server::look(value.socket, run)?;
     let selected = select(&server, target.pid, &value.session, run)?;
     if run.dry_run {
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
     let outer = outer(&server, &selected, run)?;
     let before_caller = selected.before_caller || outer == Outer::Shown;

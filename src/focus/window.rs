@@ -7,9 +7,10 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target};
+use super::{Outcome, State, Stop, Target, failed, no_way};
 use crate::probe::{Ancestry, Process};
 use crate::sys::env::Var;
+use crate::sys::fs::{Dir, Open};
 use crate::sys::spawn::pause;
 
 /// How often a window is looked at until it is the active one, and the
@@ -79,10 +80,7 @@ impl System {
     }
 
     fn windows(self, run: &Runner<'_>, tool: &Tool) -> Result<Vec<Window>, Stop> {
-        let json = |args: &[&str]| -> Result<Value, Stop> {
-            let text = run.ask(tool, args)?;
-            serde_json::from_str(&text).map_err(|_| tool.odd())
-        };
+        let json = |args: &[&str]| run.ask_json(tool, args);
         let mut windows = Vec::new();
         match self {
             System::Sway => sway_windows(&json(&["-r", "-t", "get_tree"])?, &mut windows),
@@ -161,8 +159,7 @@ fn hex(text: &str) -> Option<u64> {
 /// This machine's name, as windows of X have it.
 fn host() -> String {
     let mut name = [0; 256];
-    let file =
-        crate::sys::fs::Dir::cwd().open(c"/proc/sys/kernel/hostname", crate::sys::fs::Open::Read);
+    let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read);
     let len = file.and_then(|file| file.read_all(&mut name)).unwrap_or(0);
     String::from_utf8_lossy(&name[..len]).trim_end().to_string()
 }
@@ -180,7 +177,7 @@ fn find(pid: u32, hint: Option<u64>, windows: Vec<Window>) -> Result<Found, Stop
         .map_while(|at| ancestry.get(at).copied())
         .find(|p| windows.iter().any(|w| w.pid == p.pid));
     let Some(owner) = owner else {
-        return Err(Stop::Failed("no window of its terminal can be seen".to_string()));
+        return Err(failed("no window of its terminal can be seen"));
     };
     let mut own: Vec<Window> = windows.into_iter().filter(|w| w.pid == owner.pid).collect();
     if own.iter().any(|window| hint.is_some() && hex(&window.id) == hint) {
@@ -248,7 +245,7 @@ pub(super) fn is_there(run: &Runner<'_>) -> bool {
 pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
     let Some(system) = System::find(run) else {
         let why = "there is no way to its terminal but by the window, and no window system to ask";
-        return Err(Stop::Unavailable(why.to_string()));
+        return Err(no_way(why));
     };
     let hint = target.var(Var::WINDOWID).parse().ok();
     let (owner, is_raised) = bring(system, target.pid, hint, run)?;

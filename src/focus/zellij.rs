@@ -2,17 +2,17 @@
 //! server that is an ancestor of the session's process.
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target};
+use super::{Outcome, Stop, Target, failed, no_way};
 use crate::probe::{Ancestry, CMDLINE};
 use crate::sys::env::Var;
 
 pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
     let (session, pane) = (target.var(Var::ZELLIJ_SESSION_NAME), target.var(Var::ZELLIJ_PANE_ID));
     let Ok(pane) = pane.parse::<u32>() else {
-        return Err(Stop::Unavailable("its pane of Zellij is not recorded".to_string()));
+        return Err(no_way("its pane of Zellij is not recorded"));
     };
     if session.is_empty() || session.starts_with('-') || session.contains('/') {
-        return Err(Stop::Unavailable("its session of Zellij is not recorded".to_string()));
+        return Err(no_way("its session of Zellij is not recorded"));
     }
     if !is_of_server(target.pid, session) {
         let why = format!("its process is not below a server of Zellij for '{session}'");
@@ -26,20 +26,17 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     }
     let tool = tool.with(&["--session", session, "action"]);
     let pane = format!("terminal_{pane}");
-    let Some(_) = shown(run, &tool)?.first() else {
-        let outcome = Outcome::unavailable("no client shows its session of Zellij");
-        return Ok(Outcome { state: State::Partial, command, ..outcome });
-    };
+    if shown(run, &tool)?.is_empty() {
+        return Ok(Outcome::left(command, "no client shows its session of Zellij"));
+    }
     run.act(&tool, &["focus-pane-id", &pane])?;
     if run.dry_run {
-        return Ok(Outcome { state: State::Planned, ..Outcome::unavailable("") });
+        return Ok(Outcome::planned());
     }
-    let selected = shown(run, &tool)?.contains(&pane);
-    let (state, reason) = match selected {
-        true => (State::Complete, ""),
-        false => (State::Failed, "no client of Zellij shows its pane"),
-    };
-    Ok(Outcome { state, selected, verified: selected, command, ..Outcome::unavailable(reason) })
+    if !shown(run, &tool)?.contains(&pane) {
+        return Err(failed("no client of Zellij shows its pane"));
+    }
+    Ok(Outcome { command, ..Outcome::selected(None, "") })
 }
 
 /// The panes that the clients of a session have in focus.

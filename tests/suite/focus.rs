@@ -490,6 +490,35 @@ fn next_goes_round_those_that_ask_in_the_order_of_status() {
 }
 
 #[test]
+fn next_begins_behind_the_pane_that_the_caller_s_variables_name() {
+    let world = World::new();
+    let mut agents = Vec::new();
+    for pane in ["1", "2", "3"] {
+        let mut agent = world.harness("claude");
+        agent.hook(&["claude", "SessionStart"], &claude(pane, "")).silent();
+        agents.push(agent);
+        let vars = json!({"WEZTERM_PANE": pane, "WEZTERM_UNIX_SOCKET": "/none"});
+        edit(
+            &world,
+            pane,
+            json!({"status": "waiting", "terminal": "wezterm", "terminal_env": vars}),
+        );
+    }
+    let sorted = world.agents(&["status", "--sort", "attention", "-o", "session_id"]);
+    let order: Vec<&str> = sorted.out.lines().collect();
+    assert_eq!(order.len(), 3, "{sorted:?}");
+    for (at, pane) in order.iter().enumerate() {
+        for (socket, next) in [("/none", order[(at + 1) % 3]), ("/other", order[0])] {
+            let mut command = world.command("tongs-agents");
+            command.env("WEZTERM_PANE", pane).env("WEZTERM_UNIX_SOCKET", socket);
+            command.args(["focus", "--next", "--json"]);
+            let said = checked(&world, &finish(command, b""));
+            assert_eq!(said["canonical_id"], world.record_of(next)["canonical_id"], "{pane}");
+        }
+    }
+}
+
+#[test]
 fn a_dry_run_prints_what_would_be_run_and_runs_nothing_of_it() {
     let world = World::new();
     let Some(mux) = Mux::start(&world, "so'ck", "focus_dry_run") else { return };
