@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, Stop, Target, failed, is_below, no_way};
+use super::{Outcome, Stop, Target, failed, is_below, no_way, soon};
 use crate::sys::env::Var;
 
 /// One window, with what it is in.
@@ -46,7 +46,11 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     if run.dry_run {
         return Ok(Outcome::planned());
     }
-    let window = look(run, &tool, &ls, id)?;
+    let mut window = None;
+    soon(|| {
+        window = look(run, &tool, &ls, id)?;
+        Ok(window.as_ref().is_some_and(|window| window.is_active && window.is_focused))
+    })?;
     match window {
         Some(Window { is_active: true, is_focused: true, .. }) => {
             Ok(Outcome::selected(Some(true), ""))

@@ -2,7 +2,7 @@
 //! ancestor of the session's process.
 
 use super::run::{Runner, Tool};
-use super::{Outcome, Stop, Target, failed, is_below, no_way, window};
+use super::{Outcome, Stop, Target, failed, is_below, no_way, soon, window};
 use crate::sys::env::Var;
 
 const SESSION: &str = "org.kde.konsole.Session";
@@ -31,7 +31,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     if run.dry_run {
         return Ok(Outcome::planned());
     }
-    if bus.number(run, &window, WINDOW, "currentSession")? != number {
+    if !soon(|| Ok(bus.number(run, &window, WINDOW, "currentSession")? == number))? {
         return Err(failed("Konsole did not select its tab"));
     }
     let window::Raised { is: raised, reason } = window::raise(target.pid, run);

@@ -21,6 +21,12 @@ pub use tmux::Viewed;
 
 use crate::probe::Ancestry;
 use crate::sys::env::Var;
+use crate::sys::spawn::pause;
+
+/// How often a change is looked for before it is given up, and the milliseconds
+/// between two looks.
+const LOOKS: usize = 10;
+const LOOK_MS: i64 = 20;
 
 /// The session to go to.
 #[derive(Clone, Debug)]
@@ -298,6 +304,18 @@ pub fn in_view(targets: &[Target], run: &Runner<'_>) -> Option<usize> {
     let shown = targets.iter().enumerate().filter(|(_, target)| target.terminal == "tmux");
     let shown = shown.filter_map(|(at, target)| Some((tmux::viewed(target, run)?.activity, at)));
     shown.max().map(|(_, at)| at)
+}
+
+/// Looks until it is so, for a fifth of a second: what a terminal was told it does
+/// in its own time.
+fn soon(mut is_so: impl FnMut() -> Result<bool, Stop>) -> Result<bool, Stop> {
+    for _ in 0..LOOKS {
+        if is_so()? {
+            return Ok(true);
+        }
+        pause(LOOK_MS);
+    }
+    is_so()
 }
 
 /// Whether a process is another one or below it.

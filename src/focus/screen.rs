@@ -2,7 +2,7 @@
 //! session's process.
 
 use super::run::Runner;
-use super::{Outcome, Stop, Target, failed, is_below, no_way};
+use super::{Outcome, Stop, Target, failed, is_below, no_way, soon};
 use crate::sys::env::Var;
 
 pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
@@ -28,8 +28,8 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     if run.dry_run {
         return Ok(Outcome::planned());
     }
-    let said = run.ask(&tool, &["-Q", "number"])?;
-    if said.split_whitespace().next() != Some(number.as_str()) {
+    let first = |said: String| said.split_whitespace().next() == Some(number.as_str());
+    if !soon(|| Ok(first(run.ask(&tool, &["-Q", "number"])?)))? {
         return Err(failed("screen did not select its window"));
     }
     Ok(Outcome { command, ..Outcome::selected(None, "") })

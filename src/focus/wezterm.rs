@@ -6,7 +6,7 @@ use std::ffi::CString;
 use serde_json::Value;
 
 use super::run::Runner;
-use super::{Outcome, Stop, Target, failed, no_way, window};
+use super::{Outcome, Stop, Target, failed, no_way, soon, window};
 use crate::probe::Process;
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, euid};
@@ -32,10 +32,12 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     if run.dry_run {
         return Ok(Outcome::planned());
     }
-    let clients = run.ask_json(&tool, &["list-clients", "--format", "json"])?;
     let shows = |client: &Value| client["focused_pane_id"] == pane;
-    let selected = clients.as_array().is_some_and(|clients| clients.iter().any(shows));
-    if !selected {
+    let is_shown = || {
+        let clients = run.ask_json(&tool, &["list-clients", "--format", "json"])?;
+        Ok(clients.as_array().is_some_and(|clients| clients.iter().any(shows)))
+    };
+    if !soon(is_shown)? {
         return Err(failed("no client of WezTerm shows its pane"));
     }
     let window::Raised { is: raised, reason } = window::raise(target.pid, run);

@@ -7,15 +7,10 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, failed, no_way};
+use super::{Outcome, State, Stop, Target, failed, no_way, soon};
 use crate::probe::{Ancestry, Process};
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, Open};
-use crate::sys::spawn::pause;
-
-/// How often a window is looked at until it is the active one, and the
-/// milliseconds between two looks.
-const LOOKS: (usize, i64) = (10, 20);
 
 /// Programs whose windows hold one terminal each.
 const WITHOUT_TABS: [&[u8]; 9] = [
@@ -208,13 +203,9 @@ fn bring(
     if run.dry_run {
         return Ok((owner, false));
     }
-    for _ in 0..LOOKS.0 {
-        if system.windows(run, &tool)?.iter().any(|w| w.active && w.id == window.id) {
-            return Ok((owner, true));
-        }
-        pause(LOOKS.1);
-    }
-    Ok((owner, false))
+    let is_active = |w: &Window| w.active && w.id == window.id;
+    let raised = soon(|| Ok(system.windows(run, &tool)?.iter().any(is_active)))?;
+    Ok((owner, raised))
 }
 
 /// Brings the window that a process is in to the front, where there is a way.

@@ -2,7 +2,7 @@
 //! server that is an ancestor of the session's process.
 
 use super::run::{Runner, Tool};
-use super::{Outcome, Stop, Target, failed, no_way};
+use super::{Outcome, Stop, Target, failed, no_way, soon};
 use crate::probe::{Ancestry, CMDLINE};
 use crate::sys::env::Var;
 
@@ -33,7 +33,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     if run.dry_run {
         return Ok(Outcome::planned());
     }
-    if !shown(run, &tool)?.contains(&pane) {
+    if !soon(|| Ok(shown(run, &tool)?.contains(&pane)))? {
         return Err(failed("no client of Zellij shows its pane"));
     }
     Ok(Outcome { command, ..Outcome::selected(None, "") })

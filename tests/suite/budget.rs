@@ -246,6 +246,8 @@ fn readers_only_read() {
             (&["lookup", "--launch-id", "L", "--all"], &above),
             (&["lookup", "--tree", &pid, "--format", "session-state"], &recorded),
             (&["lookup", "--tree", &gone], &[gone.parse().unwrap()]),
+            (&["focus", "s"], &recorded),
+            (&["focus", "--next", "--json"], &recorded),
             (&["tree", &pid], &recorded),
             (&["tree", &pid, "--json"], &recorded),
             (&["wait", "s", "--timeout", "0"], &recorded),
