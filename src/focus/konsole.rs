@@ -26,15 +26,17 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let Some(window) = bus.window_of(run, number)? else {
         return Err(failed("no window of Konsole has its tab"));
     };
+    // In a window that is not the active one Konsole changes the tab, and goes on
+    // to name the old one.
+    let window::Raised { is: raised, reason } = window::raise(target.pid, run);
     let set = format!("{WINDOW}.setCurrentSession");
     run.act(&bus.tool, &[&window, &set, &format!("int32:{number}")])?;
     if run.dry_run {
         return Ok(Outcome::planned());
     }
     if !soon(|| Ok(bus.number(run, &window, WINDOW, "currentSession")? == number))? {
-        return Err(failed("Konsole did not select its tab"));
+        return Err(failed("Konsole does not say that it selected its tab"));
     }
-    let window::Raised { is: raised, reason } = window::raise(target.pid, run);
     Ok(Outcome::selected(raised, reason))
 }
 
