@@ -174,8 +174,8 @@ impl Look {
     /// Of what lives, a process that can hold one session only has one here.
     pub fn find(&self, store: &Store, selector: &Selector) -> Result<Vec<Match>, Errno> {
         let mut found = Vec::new();
-        let (mut reader, marks) = (Reader::default(), Marks::read(store));
-        store.read_sessions(&mut reader, &self.view, &marks, |record, derived| {
+        let marks = Marks::read(store);
+        read(store, &mut Reader::default(), &self.view, &marks, &mut |record, derived| {
             found.extend(self.take(selector, record, derived));
             true
         })?;
@@ -343,20 +343,41 @@ fn begins(text: Text<'_>, start: &str) -> bool {
 /// Reads the sessions that an id names, living or not: those that have exactly
 /// this one, else those that have one that begins with it. Looks at no process.
 pub fn by_id(store: &Store, id: &str) -> Result<Vec<Row>, Fail> {
-    let view = view::of(&Now::read());
     let (mut exact, mut starts) = (Vec::new(), Vec::new());
-    let (mut reader, marks) = (Reader::default(), Marks::read(store));
-    store
-        .read_sessions(&mut reader, &view, &marks, |record, derived| {
-            match fits(record, derived, id) {
-                Some(true) => exact.push(Row::of(record, derived)),
-                Some(false) => starts.push(Row::of(record, derived)),
-                None => {}
-            }
-            true
-        })
-        .map_err(unread)?;
+    rows(store, &mut |record, derived| match fits(record, derived, id) {
+        Some(true) => exact.push(Row::of(record, derived)),
+        Some(false) => starts.push(Row::of(record, derived)),
+        None => {}
+    })?;
     Ok(if exact.is_empty() { starts } else { exact })
+}
+
+/// Reads every session. Looks at no process.
+pub fn all(store: &Store) -> Result<Vec<Row>, Fail> {
+    let mut all = Vec::new();
+    rows(store, &mut |record, derived| all.push(Row::of(record, derived)))?;
+    Ok(all)
+}
+
+fn rows(store: &Store, take: &mut dyn FnMut(&Checked<'_>, &Derived)) -> Result<(), Fail> {
+    let (view, marks) = (view::of(&Now::read()), Marks::read(store));
+    read(store, &mut Reader::default(), &view, &marks, &mut |record, derived| {
+        take(record, derived);
+        true
+    })
+    .map_err(unread)
+}
+
+/// Reads the sessions until `each` says `false`. There is one copy of this code
+/// for all who do not count microseconds.
+pub fn read(
+    store: &Store,
+    reader: &mut Reader,
+    view: &View,
+    marks: &Marks,
+    each: &mut dyn FnMut(&Checked<'_>, &Derived) -> bool,
+) -> Result<(), Errno> {
+    store.read_sessions(reader, view, marks, each).map(|_| ())
 }
 
 /// A store that could not be read, as a failure.

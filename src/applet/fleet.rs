@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use super::find::unread;
+use super::find::{read, unread};
 use super::view::{self, Row};
 use crate::cli::Fail;
 use crate::record::id::File;
@@ -15,6 +15,9 @@ use crate::store::seen::Marks;
 use crate::store::{Reader, Store};
 use crate::sys::clock::Now;
 use crate::sys::fs::Errno;
+
+/// Takes what is told: the event, the session, and its JSON.
+pub type Tell<'t> = dyn FnMut(Event, &Row, &[u8]) -> Result<(), Fail> + 't;
 
 /// What became of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +41,35 @@ impl Event {
     }
 }
 
+/// What was done about a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing.
+    No,
+    /// It is held back until this moment of CLOCK_MONOTONIC in milliseconds.
+    Held(u64),
+    /// It is out.
+    Yes,
+}
+
+impl Told {
+    /// Until when it is held back, where it is.
+    pub fn until_ms(self) -> Option<u64> {
+        match self {
+            Told::Held(until_ms) => Some(until_ms),
+            Told::No | Told::Yes => None,
+        }
+    }
+}
+
 /// A session that was seen.
 pub struct Known {
     /// The session, without its JSON.
     pub row: Row,
     /// What it waits for, where that is known.
     pub waiting_for: String,
+    /// What was done about a notice of its present status.
+    pub notice: Told,
     session_id: String,
     digest: Option<Hex>,
     /// Whether a better record may hide it.
@@ -88,6 +114,11 @@ impl Fleet {
         self.known.values()
     }
 
+    /// The same, to note what was done about them.
+    pub fn sessions_mut(&mut self) -> impl Iterator<Item = &mut Known> {
+        self.known.values_mut()
+    }
+
     /// When the first derived field changes by time alone, wall time in
     /// milliseconds.
     pub fn turns_ms(&self) -> Option<u64> {
@@ -96,19 +127,15 @@ impl Fleet {
 
     /// Looks at a store, or at none, and tells of every difference to the last
     /// look, with the session as JSON. What is removed comes last.
-    pub fn look(
-        &mut self,
-        store: Option<&Store>,
-        mut tell: impl FnMut(Event, &Row, &[u8]) -> Result<(), Fail>,
-    ) -> Result<(), Fail> {
+    pub fn look(&mut self, store: Option<&Store>, tell: &mut Tell<'_>) -> Result<(), Fail> {
         self.looks += 1;
         let view = view::of(&Now::read());
         if let Some(store) = store {
             let marks = Marks::read(store);
             let mut reader = core::mem::take(&mut self.reader);
-            self.list(store, &view, &marks, &mut reader, &mut tell)?;
-            if self.passed_over(store, &view, &marks, &mut reader, &mut tell)? {
-                self.list(store, &view, &marks, &mut reader, &mut tell)?;
+            self.list(store, &view, &marks, &mut reader, tell)?;
+            if self.passed_over(store, &view, &marks, &mut reader, tell)? {
+                self.list(store, &view, &marks, &mut reader, tell)?;
             }
             self.reader = reader;
         }
@@ -132,17 +159,17 @@ impl Fleet {
         view: &View,
         marks: &Marks,
         reader: &mut Reader,
-        tell: &mut impl FnMut(Event, &Row, &[u8]) -> Result<(), Fail>,
+        tell: &mut Tell<'_>,
     ) -> Result<(), Fail> {
         let mut told = Ok(());
-        let read = store.read_sessions(reader, view, marks, |record, derived| {
+        let done = read(store, reader, view, marks, &mut |record, derived| {
             told = self.take(record, derived, marks, view, tell);
             told.is_ok()
         });
         told?;
-        match read {
+        match done {
             // Removed at this moment.
-            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(e) => Err(unread(e)),
         }
     }
@@ -156,7 +183,7 @@ impl Fleet {
         view: &View,
         marks: &Marks,
         reader: &mut Reader,
-        tell: &mut impl FnMut(Event, &Row, &[u8]) -> Result<(), Fail>,
+        tell: &mut Tell<'_>,
     ) -> Result<bool, Fail> {
         let missing: Vec<(Option<Hex>, bool)> = self
             .known
@@ -186,25 +213,27 @@ impl Fleet {
         derived: &Derived,
         marks: &Marks,
         view: &View,
-        tell: &mut impl FnMut(Event, &Row, &[u8]) -> Result<(), Fail>,
+        tell: &mut Tell<'_>,
     ) -> Result<(), Fail> {
         let hash = self.hash(record, derived);
         let key = if record.legacy { Key::SessionId } else { Key::CanonicalId };
         let id = record.text(key).to_string();
         let before = self.known.get_mut(&id);
-        let event = match before {
+        let (event, phase, notice) = match before {
             Some(known) if known.hash == hash => {
                 known.look = self.looks;
                 return Ok(());
             }
-            Some(_) => Event::Changed,
-            None => Event::Added,
+            Some(known) => (Event::Changed, known.row.phase, known.notice),
+            None => (Event::Added, None, Told::No),
         };
         let mut row = Row::of(record, derived);
         let json = core::mem::take(&mut row.json);
         tell(event, &row, &json)?;
+        let goes_on = row.phase == phase && row.asks();
         let known = Known {
             row,
+            notice: if goes_on { notice } else { Told::No },
             waiting_for: record.text(Key::WaitingFor).to_string(),
             session_id: record.text(Key::SessionId).to_string(),
             digest: Some(record.digest).filter(|_| !record.legacy),

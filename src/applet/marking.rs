@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::fail::{no_timer, stdout, unusable, unwritten};
-use super::find::{by_id, several, unread};
+use super::find::{all, by_id, several};
 use super::store::{Found, find};
-use super::view::{self, Row};
+use super::view::Row;
 use crate::cli::{Exit, Fail};
 use crate::record::out::{Object, Sink, Style, string};
-use crate::store::seen::{self, Marks, Phase};
-use crate::store::{Patience, Reader, Store};
+use crate::store::Patience;
+use crate::store::seen::{self, Phase};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::guard;
@@ -70,7 +70,11 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
         (Found::Unavailable(why, root), _) => return Err(unusable(why, &root)),
     };
     let rows = match wanted {
-        Wanted::All => all(&store)?,
+        Wanted::All => {
+            let mut rows = all(&store)?;
+            rows.retain(|row| row.phase.is_some());
+            rows
+        }
         Wanted::Ids(ids) => {
             let mut rows: Vec<Row> = Vec::new();
             for id in *ids {
@@ -103,17 +107,4 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
         },
     )?;
     Ok(Marked { rows, until_ms })
-}
-
-fn all(store: &Store) -> Result<Vec<Row>, Fail> {
-    let mut rows = Vec::new();
-    let view = view::of(&Now::read());
-    store
-        .read_sessions(&mut Reader::default(), &view, &Marks::read(store), |record, derived| {
-            rows.push(Row::of(record, derived));
-            true
-        })
-        .map_err(unread)?;
-    rows.retain(|row| row.phase.is_some());
-    Ok(rows)
 }

@@ -6,14 +6,13 @@
 //! moment is one notice, so that a start, a wake-up of the machine or a burst
 //! does not ring many times.
 
-use std::collections::HashMap;
 use std::ffi::CString;
 
 use super::fail::errno;
-use super::fleet::{Fleet, Known};
+use super::fleet::{Fleet, Known, Told};
+use super::view::rank;
 use crate::cli::{Shown, push_cut};
 use crate::record::Status;
-use crate::store::seen::Phase;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May, Open};
 use crate::sys::spawn::feed;
@@ -37,11 +36,9 @@ pub struct Notice {
     body: String,
 }
 
-/// What was told, and what is held back.
+/// The notices of one watch.
 #[derive(Default)]
 pub struct Notices {
-    told: HashMap<String, Option<Phase>>,
-    held: HashMap<String, (Option<Phase>, u64)>,
     begun: bool,
     complained: bool,
 }
@@ -50,39 +47,23 @@ impl Notices {
     /// The notice that is due at this moment of CLOCK_MONOTONIC in
     /// milliseconds, if any. A permission that is there at the first call is not
     /// held back.
-    pub fn due(&mut self, fleet: &Fleet, mono_ms: u64) -> Option<Notice> {
-        let asking: HashMap<&str, &Known> = fleet
-            .sessions()
-            .filter(|known| known.row.asks())
-            .map(|known| (&*known.row.id, known))
-            .collect();
-        let goes_on = |id: &String, phase: &Option<Phase>| {
-            asking.get(&**id).is_some_and(|known| known.row.phase == *phase)
-        };
-        self.told.retain(|id, phase| goes_on(id, phase));
-        self.held.retain(|id, (phase, _)| goes_on(id, phase));
-        let mut due = Vec::new();
-        for (id, known) in asking {
-            if self.told.contains_key(id) {
-                continue;
-            }
+    pub fn due(&mut self, fleet: &mut Fleet, mono_ms: u64) -> Option<Notice> {
+        let mut due: Vec<&Known> = Vec::new();
+        for known in fleet.sessions_mut().filter(|known| known.row.asks()) {
             let hold = if known.waiting_for == "permission" && self.begun { HOLD_MS } else { 0 };
-            let entry = self.held.entry(id.to_string());
-            let (_, at_ms) = *entry.or_insert((known.row.phase, mono_ms.saturating_add(hold)));
-            if at_ms <= mono_ms {
-                self.held.remove(id);
-                self.told.insert(id.to_string(), known.row.phase);
+            known.notice = match known.notice {
+                Told::No if hold > 0 => Told::Held(mono_ms.saturating_add(hold)),
+                Told::Held(until_ms) if until_ms > mono_ms => Told::Held(until_ms),
+                Told::Yes => continue,
+                Told::No | Told::Held(_) => Told::Yes,
+            };
+            if known.notice == Told::Yes {
                 due.push(known);
             }
         }
         self.begun = true;
-        due.sort_by_key(|known| (super::view::rank(&known.row), known.row.id.clone()));
+        due.sort_by_key(|known| (rank(&known.row), known.row.id.clone()));
         notice(&due)
-    }
-
-    /// When the next one that is held back is due, on the same clock.
-    pub fn next_ms(&self) -> Option<u64> {
-        self.held.values().map(|(_, at_ms)| *at_ms).min()
     }
 
     /// Shows a notice by the first way that works; says what failed, once.

@@ -175,7 +175,7 @@ impl Watcher<'_> {
         };
         let Watcher { fleet, out, json: as_json, command, .. } = self;
         let mut told = Vec::new();
-        fleet.look(store.as_ref(), |event, row, session| {
+        fleet.look(store.as_ref(), &mut |event, row, session| {
             let wanted = *as_json || (!command.is_empty() && !first);
             let object = if wanted { object(event, session) } else { Vec::new() };
             if *as_json {
@@ -193,7 +193,7 @@ impl Watcher<'_> {
 
     fn notify(&mut self) {
         let Some(notices) = &mut self.notices else { return };
-        if let Some(notice) = notices.due(&self.fleet, Now::read().mono_ms) {
+        if let Some(notice) = notices.due(&mut self.fleet, Now::read().mono_ms) {
             if let Some(failed) = notices.show(&notice, self.env) {
                 hint(&failed);
             }
@@ -215,7 +215,7 @@ impl Watcher<'_> {
         let now = Now::read();
         let turns = self.fleet.turns_ms();
         let turns = turns.map(|ms| now.mono_ms.saturating_add(ms.saturating_sub(now.wall_ms)));
-        let held = self.notices.as_ref().and_then(Notices::next_ms);
+        let held = self.fleet.sessions().filter_map(|known| known.notice.until_ms()).min();
         let tick = self.watch.is_none().then_some(now.mono_ms + TICK_MS);
         [turns, held, tick, self.end_ms].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
