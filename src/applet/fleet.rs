@@ -216,12 +216,14 @@ impl Fleet {
         tell: &mut Tell<'_>,
     ) -> Result<(), Fail> {
         let hash = self.hash(record, derived);
+        let turns_ms = turns_ms(record, derived, marks, view);
         let key = if record.legacy { Key::SessionId } else { Key::CanonicalId };
         let id = record.text(key).to_string();
         let before = self.known.get_mut(&id);
         let (event, phase, notice) = match before {
             Some(known) if known.hash == hash => {
                 known.look = self.looks;
+                known.turns_ms = turns_ms;
                 return Ok(());
             }
             Some(known) => (Event::Changed, known.row.phase, known.notice),
@@ -240,7 +242,7 @@ impl Fleet {
             hideable: record.legacy || record.process || record.pid.is_none(),
             hash,
             look: self.looks,
-            turns_ms: turns_ms(record, derived, marks, view),
+            turns_ms,
         };
         self.known.insert(id, known);
         Ok(())

@@ -275,6 +275,7 @@ fn readers_only_read() {
             &["status", "-q", "--exit-code", "--attention"],
             &["show", "s"],
             &["show", "s", "--json"],
+            &["watch", "--json", "--timeout", "50ms"],
             &["paths"],
             &["schema", "status"],
             &["cleanup", "--dry-run", "--help"],

@@ -675,6 +675,24 @@ fn who_sleeps_does_nothing() {
 }
 
 #[test]
+fn a_session_that_is_put_off_again_costs_nothing_when_the_first_time_is_over() {
+    if !has_tool("strace", "a_session_that_is_put_off_again") {
+        return;
+    }
+    let world = World::new();
+    put(&world, &record("s", json!({"status": "waiting"})), false);
+    world.agents(&["snooze", "s", "1500ms"]).silent();
+    let (watcher, trace) = traced(&world, "", &["--timeout", "3s"]);
+    watcher.until("ready", |event| event["event"] == "ready");
+    world.agents(&["snooze", "s", "1h"]).silent();
+    assert_eq!(watcher.end().code, Some(1));
+    let trace = fs::read_to_string(trace).unwrap();
+    let looks = trace.lines().filter(|l| l.contains("getdents64(") && !l.contains(" = 0"));
+    // The first, one or two for the second mark, and the last.
+    assert!(looks.count() <= 5, "{trace}");
+}
+
+#[test]
 fn without_inotify_it_looks_again_and_again() {
     if !has_tool("strace", "without_inotify_it_looks_again_and_again") {
         return;
