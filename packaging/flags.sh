@@ -11,9 +11,6 @@ plain='-Ctarget-feature=+crt-static -Crelocation-model=static -Clink-arg=-Wl,-z,
 # In a static program of musl's nothing makes relocated data read-only again, so
 # that keeping it apart is only pages. Linkers that cannot do this are left alone.
 ordered="-Clink-arg=-Wl,-z,norelro -Clink-arg=-Wl,-T,$here/hook.ld"
-# Calls from one place, and library code, are what makes a program large. What
-# readers and hooks do all the time says so where it stands, #[inline(always)].
-inlined='-Cllvm-args=-inline-threshold=25 -Cllvm-args=-inlinehint-threshold=60'
 variable=CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER
 eval "linker=\${$variable-}"
 # Whether a program that standard input adds to can be built so and runs.
@@ -34,6 +31,5 @@ case $target in
         ! takes $plain <"$here/../src/frames.rs" || plain="$plain --cfg frameless"
         ;;
 esac
-plain="$plain $inlined"
 # shellcheck disable=SC2086 # words
 printf "'%s'," $plain | sed 's/^/[/; s/,$/]/'
