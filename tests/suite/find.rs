@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -88,10 +89,31 @@ impl Drop for Running {
     }
 }
 
+/// Installs the hooks of Claude Code and puts the command that was registered for
+/// the start of a session into a file.
+fn registered(world: &World) -> PathBuf {
+    assert_eq!(world.agents(&["install", "--agent", "claude"]).code, Some(0));
+    let settings = fs::read(world.path("home/.claude/settings.json")).unwrap();
+    let settings: Value = serde_json::from_slice(&settings).unwrap();
+    let command = settings["hooks"]["SessionStart"][0]["hooks"][0]["command"].as_str().unwrap();
+    let file = world.path("registered");
+    fs::write(&file, command).unwrap();
+    file
+}
+
+/// Starts a session by the command that was registered, as the harness runs it.
+fn start_registered(world: &World, agent: &mut Harness<'_>, env: &str, payload: &str) {
+    let (command, file) = (world.path("registered"), world.path("payload.json"));
+    fs::write(&file, payload).unwrap();
+    let line = format!("{env} sh -c \"$(cat '{}')\" <'{}'", command.display(), file.display());
+    agent.shell(&line).silent();
+}
+
 #[test]
 fn fifty_cold_spawns_are_all_seen() {
     let world = World::new();
     world.stub("claude");
+    let command = registered(&world);
     let mut took = Vec::new();
     for i in 0..50 {
         let payload = world.path("payload.json");
@@ -99,7 +121,8 @@ fn fifty_cold_spawns_are_all_seen() {
         // As in life: a terminal's shell, the agent, a shell of the hook's that
         // stays while the hook runs.
         let line = format!(
-            "claude --norc --noprofile -c \"sh -c 'tongs-hook claude SessionStart <{}; :'; read line\"; :",
+            "claude --norc --noprofile -c 'sh -c \"$(cat {})\" <{}; read line'; :",
+            command.display(),
             payload.display()
         );
         let began = Instant::now();
@@ -126,12 +149,14 @@ fn fifty_cold_spawns_are_all_seen() {
 #[test]
 fn a_killed_agent_is_not_found_and_the_next_in_the_terminal_is() {
     let world = World::new();
+    registered(&world);
     let mut before = String::new();
     for i in 0..20 {
         let waiter = Waiter::start(&world, &["--terminal-id", "T", "--timeout", "60s"]);
         let mut agent = world.harness("claude");
         let session = format!("s{i}");
-        start(&mut agent, "AGENT_TERMINAL_ID=T", &session);
+        let payload = claude(&session, r#","source":"startup""#);
+        start_registered(&world, &mut agent, "AGENT_TERMINAL_ID=T", &payload);
         assert_eq!(waiter.json()["session_id"], session.as_str());
         assert_eq!(found(&world, &["--terminal-id", "T", "--all"]), [session.as_str()]);
         let pid = agent.pid().to_string();
@@ -156,19 +181,15 @@ fn a_killed_agent_is_not_found_and_the_next_in_the_terminal_is() {
 #[test]
 fn after_a_clear_only_the_new_session_is_found() {
     let world = World::new();
+    registered(&world);
     let mut agent = world.harness("claude");
     let pid = agent.pid().to_string();
     start(&mut agent, "AGENT_LAUNCH_ID=L", "s0");
     for i in 1..=20 {
         let (old, new) = (format!("s{}", i - 1), format!("s{i}"));
         let before = world.record_of(&old);
-        agent
-            .hook_with(
-                "env AGENT_LAUNCH_ID=L",
-                &["claude", "SessionStart"],
-                &claude(&new, r#","source":"clear""#),
-            )
-            .silent();
+        let payload = claude(&new, r#","source":"clear""#);
+        start_registered(&world, &mut agent, "AGENT_LAUNCH_ID=L", &payload);
         let args = [["--pid", &pid], ["--tree", &pid], ["--launch-id", "L"]];
         for args in args {
             assert_eq!(found(&world, &[&args[..], &["--all"]].concat()), [new.as_str()]);
