@@ -7,6 +7,7 @@
 
 pub mod agents;
 mod branch;
+mod chosen;
 mod dir;
 mod draft;
 mod fail;

@@ -5,8 +5,7 @@
 //! `FILE:EVENT:GROUP:ENTRY`.
 
 use super::plan::{Position, Refusal};
-use super::text::{Value, toml};
-use crate::record::out::Style;
+use super::text::{Value, quoted, toml};
 use crate::record::sha256::Sha256;
 
 /// A hook as Codex knows it.
@@ -38,19 +37,14 @@ pub fn wanted(path: &str, positions: &[Position]) -> Vec<Trust> {
 
 /// What is hashed.
 fn description(event: &str, at: &Position) -> String {
-    let text = |text: &str| {
-        let mut out = Vec::new();
-        crate::record::out::string(&mut out, text, Style::Stored);
-        String::from_utf8_lossy(&out).into_owned()
-    };
     let matcher = match at.matcher.as_str() {
         "" => String::new(),
-        matcher => format!(",\"matcher\":{}", text(matcher)),
+        matcher => format!(",\"matcher\":{}", quoted(matcher)),
     };
     format!(
         "{{\"event_name\":{},\"hooks\":[{{\"async\":false,\"command\":{},\"timeout\":{},\"type\":\"command\"}}]{matcher}}}",
-        text(event),
-        text(&at.command),
+        quoted(event),
+        quoted(&at.command),
         at.timeout.unwrap_or(600).max(1),
     )
 }

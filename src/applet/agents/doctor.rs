@@ -8,8 +8,9 @@ use std::ffi::CString;
 use argh::FromArgs;
 
 use super::super::Start;
+use super::super::chosen::{hook_path, machine};
 use super::super::fail::{errno, stdout, trouble};
-use super::super::installer::{Installer, hook_path, machine, text_at};
+use super::super::installer::{Installer, text_at};
 use super::super::store::{Found, find};
 use super::super::value;
 use super::{check_version, options};

@@ -4,10 +4,9 @@
 use argh::FromArgs;
 
 use super::super::Start;
+use super::super::chosen::{hook_path, machine, named};
 use super::super::fail::stdout;
-use super::super::installer::{
-    Changed, Installer, Problem, hook_path, machine, named, put_diff, put_line, take_turn,
-};
+use super::super::installer::{Changed, Installer, Problem, put_diff, put_line, take_turn};
 use super::super::{processes, value};
 use super::{check_version, hint, options};
 use crate::cli::{Exit, Fail, Shown};

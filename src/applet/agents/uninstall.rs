@@ -5,9 +5,10 @@ use core::mem::MaybeUninit;
 use argh::FromArgs;
 
 use super::super::Start;
+use super::super::chosen::{machine, named};
 use super::super::fail::{errno, stdout};
 use super::super::installer::{
-    Changed, Installer, Problem, machine, named, put_diff, put_line, remove_made, take_turn,
+    Changed, Installer, Problem, put_diff, put_line, remove_made, take_turn,
 };
 use super::super::value;
 use super::{check_version, hint, options};

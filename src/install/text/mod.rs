@@ -141,7 +141,7 @@ fn line_end(text: &str) -> &'static str {
 }
 
 /// A string in JSON's quotes.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len() + 2);
     out::string(&mut bytes, text, Style::Stored);
     String::from_utf8(bytes).unwrap_or_default()
