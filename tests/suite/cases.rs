@@ -4,14 +4,13 @@
 //! elsewhere and what is right here. Where the list proposes something else than
 //! the status rules do, the rules stand and the comment says so.
 //!
-//! Not tested here, because there is nothing yet to test:
+//! TC-32's other part, a notice that is held back for a few seconds, is in
+//! `watch.rs`. Not tested, because there is nothing to test:
 //!
 //! * TC-10, in part: activity in a transcript as a sign that a prompt was
 //!   dismissed. Transcripts are not read.
-//! * TC-32, in part: holding a notice back for a few seconds in auto mode. There
-//!   are no notices yet; the status is right at every moment.
-//! * TC-45, in part: which of two sessions in a pane is gone to. There is no
-//!   command yet that goes to one; both are listed.
+//! * TC-45, in part: which of two sessions in a pane is gone to. Both are listed,
+//!   and going to either shows the same pane.
 //! * TC-46, in part: the pane by the terminal of the process. A process that a
 //!   daemon hosts has none of its own, so that its pane is said to be unavailable.
 
