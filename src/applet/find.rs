@@ -38,7 +38,7 @@ pub enum Selector {
     /// Something of it: an id, its harness, directory, title or pid in full, or a
     /// part of one of these texts or of its branch.
     Words(String),
-    /// That it asks for its user.
+    /// That it asks for its user, or would if that had not been seen or put off.
     Asks,
 }
 
@@ -221,7 +221,7 @@ impl Look {
             Selector::Below(..) => {}
             Selector::Id(id) => exact = fits(record, derived, id)?,
             Selector::Words(words) => exact = says(record, derived, words)?,
-            Selector::Asks if view::asks(record.status, derived) => {}
+            Selector::Asks if view::may_ask(record.status, derived) => {}
             _ => return None,
         }
         let found = self.judge(record, derived);

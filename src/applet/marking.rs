@@ -8,14 +8,15 @@ use super::store::{Found, find};
 use super::view::Row;
 use crate::cli::{Exit, Fail};
 use crate::record::out::{Object, Sink, Style, string};
-use crate::store::Patience;
 use crate::store::seen::{self, Phase};
+use crate::store::{Patience, Store};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::guard;
 
-/// Milliseconds to wait for the lock.
+/// Milliseconds to wait for the lock, and where nobody asked for the mark.
 const LOCK_MS: u64 = 2000;
+const BRIEF_MS: u64 = 200;
 
 /// What is marked.
 pub enum Wanted<'w> {
@@ -95,16 +96,35 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
         }
     };
     let phases: Vec<Phase> = rows.iter().filter_map(|row| row.phase).collect();
-    let ticking = guard::tick_only(LOCK_MS).ok_or_else(no_timer)?;
     let now_ms = Now::read().wall_ms;
     let until_ms = put_off.map_or(0, |time| {
         now_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     });
-    seen::mark(&store, &Patience::of(ticking, LOCK_MS), &phases, until_ms, now_ms).map_err(
-        |e| {
-            let (exit, why) = unwritten(e);
-            Fail::cannot(exit, "write", "the marks of what was seen", why)
-        },
-    )?;
+    write(&store, &phases, until_ms, now_ms, LOCK_MS)?;
     Ok(Marked { rows, until_ms })
+}
+
+/// Marks these phases of sessions as seen, in passing: a lock that is held is not
+/// waited for long.
+pub fn see(store: &Store, phases: &[Phase]) -> Result<(), Fail> {
+    if phases.is_empty() {
+        return Ok(());
+    }
+    write(store, phases, 0, Now::read().wall_ms, BRIEF_MS)
+}
+
+fn write(
+    store: &Store,
+    phases: &[Phase],
+    until_ms: u64,
+    now_ms: u64,
+    lock_ms: u64,
+) -> Result<(), Fail> {
+    let ticking = guard::tick_only(lock_ms).ok_or_else(no_timer)?;
+    let marked = seen::mark(store, &Patience::of(ticking, lock_ms), phases, until_ms, now_ms);
+    guard::tick_no_more();
+    marked.map_err(|e| {
+        let (exit, why) = unwritten(e);
+        Fail::cannot(exit, "write", "the marks of what was seen", why)
+    })
 }

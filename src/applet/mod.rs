@@ -13,6 +13,7 @@ mod draft;
 mod fail;
 mod find;
 mod fleet;
+mod going;
 pub mod hook;
 mod installer;
 mod launcher;

@@ -31,5 +31,7 @@ pub fn maintain(store: &Store, mode: Mode, env: &Env<'_>) -> Outcome {
     let patience = Patience::of(ticking, LOCKS_MS);
     let (now, here) = (Now::read(), Here::read());
     let mut table = Table::new(&here, now, patience, Notes::find(env));
-    maintain_store(store, mode, &now, patience, boot(&here), &mut table)
+    let outcome = maintain_store(store, mode, &now, patience, boot(&here), &mut table);
+    guard::tick_no_more();
+    outcome
 }

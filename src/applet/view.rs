@@ -184,6 +184,12 @@ pub fn asks(status: Option<Status>, derived: &Derived) -> bool {
     }
 }
 
+/// Whether a session with this status asks for its user, or did until it was seen
+/// or put off.
+pub fn may_ask(status: Option<Status>, derived: &Derived) -> bool {
+    asks(status, &Derived { seen: false, snoozed: false, ..*derived })
+}
+
 /// The names of the fields that a session may have.
 pub fn field_names() -> Vec<&'static str> {
     Key::ALL.iter().map(|key| key.name()).collect()

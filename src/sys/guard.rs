@@ -323,6 +323,12 @@ pub fn tick_only(first_ms: u64) -> Option<Ticking> {
     (caught && start_timer(first_ms)).then_some(Ticking(()))
 }
 
+/// Stops that timer, for a program that goes on and would be woken by it for
+/// nothing. No wait for a lock may begin until it is started again.
+pub fn tick_no_more() {
+    set_timer(0, 0);
+}
+
 /// Unblocks a set of signals, noting which of them the caller had blocked.
 fn unblock(signals: u64) {
     let mut set = Sigset([0; 16]);

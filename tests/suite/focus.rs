@@ -473,10 +473,14 @@ fn next_goes_round_those_that_ask_in_the_order_of_status() {
     let order: Vec<&str> =
         sorted.out.lines().filter(|id| ["idle", "error", "wait"].contains(id)).collect();
     assert_eq!(order.len(), 3, "{sorted:?}");
-    for session in order.iter().chain(&order).chain(&order[..1]) {
+    // What rests asks no more once it was gone to, and what waits or failed still
+    // does; the round goes on from where it is.
+    let still: Vec<&str> = order.iter().copied().filter(|id| *id != "idle").collect();
+    for session in order.iter().chain(&still).chain(&still).chain(&order[..1]) {
         let (code, value) = focus(&world, &["--next"]);
         assert_eq!(code, Some(0), "{value}");
         assert_eq!(mux.shown(&terminal).1, of(session), "{session}");
+        assert_eq!(world.session(session).unwrap()["seen"], true, "{session}");
     }
     // From a pane that asks for nothing it begins with the first.
     mux.good(&["select-window", "-t", "base:0"]);
@@ -487,6 +491,87 @@ fn next_goes_round_those_that_ask_in_the_order_of_status() {
     }
     let ran = world.agents(&["focus", "--next"]);
     assert_eq!(ran.err, "tongs-agents: nobody asks for you who can be gone to from here\n");
+}
+
+#[test]
+fn what_was_gone_to_was_seen_and_what_was_not_reached_was_not() {
+    let world = World::new();
+    let Some(mux) = Mux::start(&world, "sock", "focus_seen") else { return };
+    mux.agent(&["new-window", "-d", "-t", "base:"], "s", WAIT);
+    let seen = || world.session("s").unwrap()["seen"] == true;
+    let marks = || world.sessions().join(".tongs-seen-v1").exists();
+    // No client shows it.
+    let (_, value) = focus(&world, &["s"]);
+    assert_eq!(value["state"], "partial", "{value}");
+    let terminal = mux.client("base");
+    let (_, value) = focus(&world, &["s", "--dry-run"]);
+    assert_eq!(value["state"], "planned", "{value}");
+    let (_, value) = focus(&world, &["s", "--client", "/dev/none"]);
+    assert_eq!(value["state"], "failed", "{value}");
+    assert!(!seen() && !marks());
+
+    // What is put off stays put off.
+    world.agents(&["snooze", "s", "1h"]).silent();
+    assert_eq!(focus(&world, &["s"]).0, Some(0));
+    assert!(world.agents(&["status"]).out.contains("waiting (snoozed)"));
+    world.agents(&["snooze", "s", "0"]).silent();
+    assert!(!seen());
+
+    assert_eq!(focus(&world, &["s"]).0, Some(0));
+    assert!(seen() && world.agents(&["status"]).out.contains("waiting (seen)"));
+    // Another wait was not seen.
+    let since = world.record_of("s")["status_ms"].as_u64().unwrap();
+    edit(&world, "s", json!({"status_ms": since + 1}));
+    assert!(!seen());
+    drop(terminal);
+}
+
+#[test]
+fn a_mark_that_cannot_be_written_fails_no_focus() {
+    let test = "a_mark_that_cannot_be_written_fails_no_focus";
+    let world = World::new();
+    let Some(mux) = Mux::start(&world, "sock", test) else { return };
+    mux.agent(&["new-window", "-d", "-t", "base:"], "s", WAIT);
+    let _terminal = mux.client("base");
+    let lock = world.sessions().join(".tongs-seen-v1.lock");
+    fs::create_dir(&lock).unwrap();
+    let ran = world.agents(&["focus", "s"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    fs::remove_dir(&lock).unwrap();
+    if !has_tool("flock", test) {
+        return;
+    }
+    // Who holds the lock is not waited for long.
+    let mut command = Command::new("flock");
+    world.bare(&mut command);
+    command.arg(&lock).args(["tongs-agents", "focus", "s"]);
+    let ran = finish(command, b"");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(world.session("s").unwrap()["seen"], false);
+}
+
+#[test]
+fn rests_that_were_seen_lead_on_to_those_that_were_not() {
+    let world = World::new();
+    let Some(mux) = Mux::start(&world, "sock", "focus_rests") else { return };
+    let rest = &["SessionStart", "UserPromptSubmit", "Stop"][..];
+    let sessions = [("a", WAIT), ("b", rest), ("c", rest), ("d", rest)];
+    for (session, events) in sessions {
+        mux.agent(&["new-window", "-d", "-t", "base:"], session, events);
+        if session != "a" {
+            let long_ago = world.record_of(session)["ts"].as_u64().unwrap() - 200;
+            edit(&world, session, json!({"ts": long_ago}));
+        }
+    }
+    let _terminal = mux.client("base");
+    let sorted = world.agents(&["status", "--sort", "attention", "-o", "session_id"]);
+    let order: Vec<&str> = sorted.out.lines().collect();
+    for session in order.iter().chain(["a", "a"].iter()) {
+        let (code, value) = focus(&world, &["--next"]);
+        assert_eq!(code, Some(0), "{value}");
+        let id = &world.record_of(session)["canonical_id"];
+        assert_eq!(&value["canonical_id"], id, "{session} of {order:?}");
+    }
 }
 
 #[test]

@@ -3,18 +3,15 @@
 use argh::FromArgs;
 
 use super::super::Start;
-use super::super::fail::{errno, stdout, trouble};
-use super::super::find::{Look, Match, Selector, several, unread};
-use super::super::store::{Found, find};
-use super::super::view::{Order, Row};
+use super::super::fail::{errno, stdout};
+use super::super::find::Selector;
+use super::super::going::{go, put_json, seek};
+use super::super::view::Row;
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
-use crate::focus::{self, Outcome, Runner, State, Target};
-use crate::probe::Here;
-use crate::record::out::{Object, Sink, Style, string};
-use crate::store::Store;
+use crate::focus::{Outcome, Runner, State};
+use crate::record::out::{Object, Sink};
 use crate::sys::env::Var;
-use crate::sys::process::Verdict;
 use crate::sys::{exec, stdio};
 
 /// Go to a session's pane or tab.
@@ -67,16 +64,8 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let mut run = Runner::new(start.env);
     run.dry_run = options.dry_run;
     run.client = options.client.as_deref();
-    let store = match find(start.env) {
-        Found::Open(store) => store,
-        Found::Missing => return Err(nobody(&selector)),
-        Found::Unavailable(why, root) => return Err(Fail::new(Exit::No, trouble(why, &root))),
-    };
-    let found = choose(&store, &selector, &run)?;
-    let outcome = match target(&found) {
-        Ok(target) => focus::go(&target, &mut run),
-        Err(reason) => Outcome::unavailable(reason),
-    };
+    let (store, found) = seek(&selector, &run)?;
+    let outcome = go(&store, &found, &mut run);
     let json = options.json || options.json_version.is_some();
     if options.attach && !outcome.command.is_empty() {
         return Err(attach(&outcome));
@@ -98,73 +87,6 @@ fn check_attach(start: &Start<'_>, dry_run: bool) -> Result<(), Fail> {
     }
 }
 
-fn nobody(selector: &Selector) -> Fail {
-    let text = match selector {
-        Selector::Asks => "nobody asks for you".to_string(),
-        selector => format!("no session matches '{selector}'"),
-    };
-    Fail::new(Exit::No, text)
-}
-
-/// The session that is meant.
-fn choose(store: &Store, selector: &Selector, run: &Runner<'_>) -> Result<Match, Fail> {
-    let look = Look::new(Here::of_reader());
-    let mut found = look.find(store, selector).map_err(unread)?;
-    if matches!(selector, Selector::Asks) {
-        return next(found, run);
-    }
-    let over = found.iter().find(|m| !m.is_live()).map(|m| m.row.place());
-    found.retain(Match::is_live);
-    // Of a session and a process without one, the session is meant.
-    if found.iter().any(|m| !m.nameless) {
-        found.retain(|m| !m.nameless);
-    }
-    if found.len() > 1 {
-        return Err(several(&selector.to_string(), found.iter().map(|m| &m.row)));
-    }
-    let over = || match over {
-        Some(place) => Fail::cannot(Exit::No, "go to", place, "the session is over"),
-        None => nobody(selector),
-    };
-    found.pop().ok_or_else(over)
-}
-
-/// The one that asks, behind the one that the user looks at, in the order of
-/// `status`.
-fn next(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Match, Fail> {
-    found.retain(Match::is_live);
-    if found.is_empty() {
-        return Err(nobody(&Selector::Asks));
-    }
-    found.retain(|m| target(m).is_ok_and(|target| target.is_reachable(run)));
-    let mut rows: Vec<Row> = found.iter().map(|m| m.row.clone()).collect();
-    Order::Attention.sort(&mut rows);
-    found.sort_by_cached_key(|m| rows.iter().position(|row| row.id == m.row.id));
-    let targets: Vec<Target> = found.iter().filter_map(|m| target(m).ok()).collect();
-    let at = focus::in_view(&targets, run).map_or(0, |at| (at + 1) % found.len());
-    let none = || Fail::new(Exit::No, "nobody asks for you who can be gone to from here");
-    found.into_iter().nth(at).ok_or_else(none)
-}
-
-/// Where a session is; else why it cannot be gone to.
-fn target(found: &Match) -> Result<Target, String> {
-    let session: serde_json::Value = serde_json::from_slice(&found.row.json).unwrap_or_default();
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_string();
-    let bridge = text(&session["bridge"]);
-    if !bridge.is_empty() {
-        return Err(format!("it is on another machine, behind the bridge {bridge}"));
-    }
-    let Some(pid) = found.pid.filter(|_| found.life == Verdict::Alive) else {
-        return Err("its process cannot be seen from here".to_string());
-    };
-    let vars = session["terminal_env"].as_object().into_iter().flatten();
-    Ok(Target {
-        pid,
-        terminal: text(&session["terminal"]),
-        vars: vars.map(|(name, value)| (name.clone(), text(value))).collect(),
-    })
-}
-
 /// Lets the attach command take this program's place.
 fn attach(outcome: &Outcome) -> Fail {
     let words: Vec<&[u8]> = outcome.command.iter().map(|word| word.as_bytes()).collect();
@@ -179,7 +101,12 @@ fn report(row: &Row, outcome: &Outcome, run: &Runner<'_>, json: bool) -> Result<
     };
     let mut out = stdout();
     if json {
-        out.append(|sink| put_json(sink, row, outcome, run))?;
+        out.append(|sink| {
+            let mut object = Object::open(sink);
+            put_json(&mut object, row, outcome, run);
+            object.close();
+            sink.put(b"\n");
+        })?;
         out.flush()?;
         return Ok(exit);
     }
@@ -213,39 +140,4 @@ fn shell_line(words: &[String]) -> String {
         if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
-fn put_json(sink: &mut Vec<u8>, row: &Row, outcome: &Outcome, run: &Runner<'_>) {
-    let mut object = Object::open(sink);
-    object.int("schema_version", 1);
-    string(object.key("canonical_id"), &row.id, Style::Shown);
-    string(object.key("terminal"), &row.field("terminal"), Style::Shown);
-    object.str("state", outcome.state.name()).bool("selected", outcome.selected);
-    match outcome.raised {
-        Some(raised) => {
-            object.bool("raised", raised);
-        }
-        None => object.key("raised").put(b"null"),
-    }
-    object.bool("verified", outcome.verified);
-    string(object.key("reason"), &outcome.reason, Style::Shown);
-    put_words(object.key("command"), &outcome.command);
-    put_list(object.key("commands"), &run.calls, |sink, call| put_words(sink, call));
-    object.close();
-    sink.put(b"\n");
-}
-
-fn put_words(sink: &mut Vec<u8>, words: &[String]) {
-    put_list(sink, words, |sink, word| string(sink, word, Style::Shown));
-}
-
-fn put_list<T>(sink: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
-    sink.put(b"[");
-    for (i, item) in items.iter().enumerate() {
-        if i > 0 {
-            sink.put(b",");
-        }
-        put(sink, item);
-    }
-    sink.put(b"]");
 }
