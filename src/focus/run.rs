@@ -6,12 +6,15 @@ use std::ffi::CString;
 use serde_json::Value;
 
 use super::Stop;
+use crate::sys::clock::Now;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May};
 use crate::sys::spawn;
 
-/// Milliseconds that a tool may take.
+/// Milliseconds that a tool may take, and after which no further one is run: a
+/// terminal whose every answer is slow keeps nobody.
 const LIMIT_MS: u64 = 1000;
+const ALL_MS: u64 = 5000;
 
 /// The variables that a tool gets, where they are set: how it finds its files, the
 /// window system and the bus. Those of the caller's terminal are not among them,
@@ -79,12 +82,15 @@ pub struct Runner<'a> {
     pub client: Option<&'a str>,
     /// The calls that changed something, or that would.
     pub calls: Vec<Vec<String>>,
+    /// Monotonic milliseconds when it began.
+    began_ms: u64,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner that has run nothing.
+    /// A runner that has run nothing, for one jump: its time begins now.
     pub fn new(env: &'a Env<'a>) -> Runner<'a> {
-        Runner { env, dry_run: false, client: None, calls: Vec::new() }
+        let began_ms = Now::read().mono_ms;
+        Runner { env, dry_run: false, client: None, calls: Vec::new(), began_ms }
     }
 
     /// Finds a tool.
@@ -115,6 +121,9 @@ impl<'a> Runner<'a> {
     }
 
     fn run(&self, tool: &Tool, args: &[&str]) -> Result<(i32, String), Stop> {
+        if Now::read().mono_ms.saturating_sub(self.began_ms) >= ALL_MS {
+            return Err(super::failed("its terminal's tools take too long"));
+        }
         let set = PASSED.iter().filter_map(|var| Some((var.name(), self.env.text(*var)?)));
         let own = tool.vars.iter().map(|(name, value)| (*name, value.as_str()));
         let vars: Vec<(&str, &str)> = set.chain(own).collect();

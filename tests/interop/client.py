@@ -21,6 +21,7 @@ TOOLS = [
     "agents_status",
     "agents_wait",
     "fleet_cleanup",
+    "fleet_focus",
     "fleet_session",
     "fleet_sessions_needing_attention",
     "fleet_status",
@@ -63,6 +64,8 @@ async def drive(binary, home):
             attention = await call("fleet_sessions_needing_attention")
             assert attention["message"] == "1 session may need input", attention
             assert (await call("agents_status", harness="other"))["summary"]["total"] == 1
+            focus = await call("fleet_focus", query="build")
+            assert not focus["success"] and focus["error"] == focus["reason"], focus
             assert "removed" in await call("fleet_cleanup")
             timeout = await call("agents_wait", session_id="build", until="idle", timeout_ms=50)
             assert timeout["reason"] == "timeout", timeout

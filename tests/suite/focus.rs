@@ -685,6 +685,38 @@ fn a_tool_that_hangs_is_not_waited_for() {
 }
 
 #[test]
+fn tools_that_all_hang_are_given_up_together() {
+    let world = World::new();
+    let mut agents = Vec::new();
+    let socket = world.path("sock");
+    let _server = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for at in 0..9 {
+        let session = at.to_string();
+        let mut agent = world.harness("claude");
+        agent.hook(&["claude", "SessionStart"], &claude(&session, "")).silent();
+        agents.push(agent);
+        let vars = json!({"TMUX": format!("{},1,0", socket.display()), "TMUX_PANE": "%0"});
+        edit(
+            &world,
+            &session,
+            json!({"status": "waiting", "terminal": "tmux", "terminal_env": vars}),
+        );
+    }
+    let calls = world.path("calls");
+    let text = format!("#!/bin/sh\necho >>'{}'\nexec sleep 60\n", calls.display());
+    fs::write(world.path("tool"), text).unwrap();
+    let mut sh = Command::new("sh");
+    sh.args(["-c", "chmod +x \"$0\"; cp \"$0\" \"$1\""]);
+    sh.arg(world.path("tool")).arg(world.path("bin/tmux"));
+    assert_eq!(finish(sh, b"").code, Some(0));
+    let (code, value) = focus(&world, &["--next"]);
+    assert_eq!((code, value["state"].as_str()), (Some(1), Some("failed")), "{value}");
+    assert_eq!(value["reason"], "its terminal's tools take too long");
+    let calls = fs::read_to_string(&calls).unwrap().lines().count();
+    assert!((1..=5).contains(&calls), "{calls}");
+}
+
+#[test]
 fn a_query_is_taken_in_full_before_in_part() {
     let world = World::new();
     let mut agents = Vec::new();

@@ -5,8 +5,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::find::edit;
 use crate::status::violations;
-use crate::world::{World, claude};
+use crate::world::{World, claude, has_tool};
 
 /// A client and its server.
 struct Client {
@@ -17,7 +18,11 @@ struct Client {
 
 impl Client {
     fn start(world: &World) -> Client {
-        let mut command: Command = world.command("tongs-agents");
+        Client::of(world.command("tongs-agents"))
+    }
+
+    /// The client of a server that this command starts, given `mcp`.
+    fn of(mut command: Command) -> Client {
         let mut child =
             command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -110,6 +115,7 @@ fn versions_are_negotiated_and_tools_listed() {
             "fleet_status",
             "fleet_session",
             "fleet_sessions_needing_attention",
+            "fleet_focus",
             "fleet_cleanup",
             "agents_status",
             "agents_wait"
@@ -118,7 +124,8 @@ fn versions_are_negotiated_and_tools_listed() {
     for tool in tools.as_array().unwrap() {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
-        assert_eq!(tool["annotations"]["readOnlyHint"], tool["name"] != "fleet_cleanup", "{tool}");
+        let reads = !["fleet_focus", "fleet_cleanup"].iter().any(|name| tool["name"] == *name);
+        assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{tool}");
     }
     client.end();
 }
@@ -185,6 +192,7 @@ fn documents_are_as_the_schemas_of_their_tools_say() {
         ("fleet_status", json!({})),
         ("fleet_session", json!({"session_id": "one"})),
         ("fleet_sessions_needing_attention", json!({})),
+        ("fleet_focus", json!({"query": "one"})),
         ("fleet_cleanup", json!({})),
         ("agents_status", json!({})),
     ] {
@@ -194,6 +202,56 @@ fn documents_are_as_the_schemas_of_their_tools_say() {
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
     client.end();
+}
+
+#[test]
+fn a_focus_says_what_the_command_says() {
+    let world = World::new();
+    let mut agents = Vec::new();
+    for session in ["one", "two"] {
+        let mut agent = world.harness("claude");
+        agent.hook(&["claude", "SessionStart"], &claude(session, "")).silent();
+        agents.push(agent);
+    }
+    edit(&world, "one", json!({"status": "waiting", "terminal": "windows_terminal"}));
+    let vars = json!({"WEZTERM_PANE": "1", "WEZTERM_UNIX_SOCKET": "/none"});
+    edit(&world, "two", json!({"status": "waiting", "terminal": "wezterm", "terminal_env": vars}));
+    let mut client = Client::start(&world);
+    for (arguments, words) in [
+        (json!({"query": "one"}), &["one"][..]),
+        (json!({"query": world.record_of("two")["canonical_id"]}), &["two"]),
+        (json!({"next": true}), &["--next"]),
+    ] {
+        let mut said = client.call("fleet_focus", arguments);
+        let other = said.as_object_mut().unwrap();
+        assert_eq!(other.remove("success"), Some(json!(false)));
+        assert_eq!(other.remove("error"), Some(said["reason"].clone()));
+        let ran = world.agents(&[&["focus", "--json"], words].concat());
+        assert_eq!(said, ran.json(), "{words:?}");
+        assert_ne!(said["reason"], "");
+    }
+    let said = client.refused("fleet_focus", json!({"query": "claude"}));
+    assert!(said.starts_with("several sessions match 'claude': "), "{said}");
+    client.end();
+}
+
+#[test]
+fn a_server_that_wrote_is_not_woken_for_nothing() {
+    let test = "a_server_that_wrote_is_not_woken_for_nothing";
+    if !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    let mut command = Command::new("strace");
+    world.bare(&mut command);
+    let trace = world.path("trace");
+    command.args(["-e", "trace=setitimer", "-o"]).arg(&trace).arg(world.path("bin/tongs-agents"));
+    let mut client = Client::of(command);
+    client.call("fleet_cleanup", json!({}));
+    client.end();
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let last = trace.lines().rfind(|line| line.contains("setitimer(ITIMER_REAL")).unwrap();
+    assert!(last.contains("it_value={tv_sec=0, tv_usec=0}}"), "{trace}");
 }
 
 #[test]
@@ -259,6 +317,11 @@ fn a_client_that_sends_garbage_gets_errors_and_goes_on() {
         ("fleet_status", json!({"x": 1}), "no other arguments"),
         ("fleet_session", json!({}), "'session_id' is missing"),
         ("fleet_session", json!({"session_id": 5}), "'session_id' is no text"),
+        ("fleet_focus", json!({}), "exactly one of query and next"),
+        ("fleet_focus", json!({"query": "a", "next": true}), "exactly one of query and next"),
+        ("fleet_focus", json!({"next": 1}), "'next' is neither true nor false"),
+        ("fleet_focus", json!({"query": "none"}), "no session matches 'none'"),
+        ("fleet_focus", json!({"next": true}), "nobody asks for you"),
         ("agents_status", json!({"harness": "nobody"}), "unknown harness"),
         ("agents_status", json!({"status": "busy"}), "unknown status"),
         ("agents_wait", json!({}), "exactly one of"),

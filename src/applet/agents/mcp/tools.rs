@@ -1,15 +1,17 @@
 //! The tools: what they take, and their answers.
 
 use super::super::super::find::{Selector, by_id};
+use super::super::super::going;
 use super::super::super::store::{Found, find};
 use super::super::super::upkeep;
 use super::super::super::view::{self, Row};
 use super::super::super::waiting::{TICK_MS, Until, Wait, Why, put_json};
 use crate::cli::Fail;
+use crate::focus::{Runner, State};
 use crate::harness;
 use crate::install::text::json::Node;
 use crate::probe::tree::Limits;
-use crate::record::out::{Object, Sink, int};
+use crate::record::out::{Object, Sink, Style, int, string};
 use crate::record::{Key, Status};
 use crate::store::Reader;
 use crate::store::maintain::{Done, Mode, Outcome};
@@ -120,6 +122,15 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    fn flag(&self, name: &str) -> Result<bool, Reply> {
+        match self.node.and_then(|node| node.get(name)) {
+            None => Ok(false),
+            Some(node) => node
+                .bool()
+                .ok_or_else(|| Reply::error(format!("'{name}' is neither true nor false"))),
+        }
+    }
+
     fn number(&self, name: &str) -> Result<Option<u64>, Reply> {
         match self.node.and_then(|node| node.get(name)) {
             None => Ok(None),
@@ -143,6 +154,7 @@ pub fn call(
     let names: &[&str] = match name {
         "fleet_status" | "fleet_sessions_needing_attention" | "fleet_cleanup" => &[],
         "fleet_session" => &["session_id"],
+        "fleet_focus" => &["query", "next"],
         "agents_status" => &["launch_id", "harness", "status"],
         "agents_wait" => &[
             "session_id",
@@ -164,6 +176,7 @@ pub fn call(
         "fleet_status" => sessions(env, |_| true),
         "fleet_sessions_needing_attention" => attention(env),
         "fleet_session" => one(env, &arguments),
+        "fleet_focus" => focus(env, &arguments),
         "fleet_cleanup" => Ok(cleanup(env)),
         "agents_status" => some(env, &arguments),
         _ => match wait(id, &arguments) {
@@ -272,6 +285,34 @@ fn one(env: &Env<'_>, arguments: &Arguments<'_>) -> Result<Reply, Reply> {
             Err(Reply::error(format!("several sessions match '{id}': {}", ids.join(" "))))
         }
     }
+}
+
+/// Goes to a session, as the command does.
+fn focus(env: &Env<'_>, arguments: &Arguments<'_>) -> Result<Reply, Reply> {
+    let selector = match (arguments.text("query")?, arguments.flag("next")?) {
+        (Some(query), false) => Selector::words(query).map_err(failed)?,
+        (None, true) => Selector::Asks,
+        _ => return Err(Reply::error("exactly one of query and next must be given")),
+    };
+    let mut run = Runner::new(env);
+    let (store, found) = going::seek(&selector, &run).map_err(failed)?;
+    let outcome = going::go(&store, &found, &mut run);
+    let is_there = outcome.state == State::Complete;
+    let (name, text) = match is_there {
+        true => {
+            let Row { harness, .. } = &found.row;
+            let (place, terminal) = (found.row.place(), found.row.field("terminal"));
+            ("message", format!("{harness} in {place}, {terminal}"))
+        }
+        false => ("error", outcome.reason.clone()),
+    };
+    let mut document = Vec::new();
+    let mut object = Object::open(&mut document);
+    object.bool("success", is_there);
+    string(object.key(name), &text, Style::Shown);
+    going::put_json(&mut object, &found.row, &outcome, &run);
+    object.close();
+    Ok(Reply::of(document))
 }
 
 fn cleanup(env: &Env<'_>) -> Reply {
