@@ -514,6 +514,8 @@ fn the_line_says_who_asks_and_nothing_else() {
     let text = line("plain");
     assert!(text.starts_with("1 waiting, 1 error, 1 idle: lantern@main permission"), "{text}");
     assert!(tongs::cli::width_of(text.trim_end()) <= 60, "{text}");
+    let narrow = world.agents(&["status", "--line", "plain", "--width", "20"]).out;
+    assert_eq!(narrow, "1 waiting, 1 error,…\n");
     assert_eq!(world.agents(&["status", "--line", "other"]).code, Some(64));
 }
 
@@ -622,6 +624,9 @@ fn wrong_command_lines_are_one_line_and_64() {
         &["status", "--sort", "x"],
         &["status", "--status", "sleeping"],
         &["status", "--header"],
+        &["status", "--width", "40"],
+        &["status", "--line", "plain", "--width", "0"],
+        &["status", "--line", "plain", "--width", "x"],
         &["show", "a", "b"],
         &["cleanup", "--if-due", "--json"],
         &["notify"],

@@ -18,7 +18,7 @@ use crate::store::{Reader, Store, maintain};
 use crate::sys::clock::Now;
 use crate::sys::env::Env;
 
-/// Cells of the summary line.
+/// Cells of the summary line, unless `--width` says how many.
 const LINE: usize = 60;
 
 /// Show the live sessions. Only reads.
@@ -53,6 +53,9 @@ struct Options {
     /// print a short summary for a prompt: plain or tmux; nothing when nobody asks for you
     #[argh(option, arg_name = "STYLE")]
     line: Option<String>,
+    /// cells of this summary at most; default: 60
+    #[argh(option, arg_name = "N")]
+    width: Option<usize>,
     /// also show records that better ones hide
     #[argh(switch)]
     all: bool,
@@ -88,7 +91,7 @@ enum Form {
     Json,
     Lines,
     Columns(Vec<String>),
-    Summary { tmux: bool },
+    Summary { tmux: bool, width: usize },
     Nothing,
 }
 
@@ -154,6 +157,12 @@ fn form(options: &Options) -> Result<Form, Fail> {
     if (options.header || options.null) && options.output.is_none() {
         return Err(Fail::new(Exit::Usage, "--header and -z go with -o"));
     }
+    if options.width.is_some() && options.line.is_none() {
+        return Err(Fail::new(Exit::Usage, "--width goes with --line"));
+    }
+    if options.width == Some(0) {
+        return Err(Fail::new(Exit::Usage, "--width is at least 1"));
+    }
     // Names are checked whether or not anything is printed.
     let columns = options.output.as_deref().map(view::fields).transpose().map_err(|bad| {
         Fail::new(
@@ -170,7 +179,7 @@ fn form(options: &Options) -> Result<Form, Fail> {
     Ok(match (columns, line) {
         _ if options.quiet => Form::Nothing,
         (Some(columns), _) => Form::Columns(columns),
-        (_, Some(tmux)) => Form::Summary { tmux },
+        (_, Some(tmux)) => Form::Summary { tmux, width: options.width.unwrap_or(LINE) },
         _ if json => Form::Json,
         _ if options.jsonl => Form::Lines,
         _ => Form::Table,
@@ -317,7 +326,9 @@ impl Print<'_> {
             Form::Table if rows.is_empty() => out.put(b"No sessions.\n")?,
             Form::Table => view::put_table(&mut out, self.env, &view::table(&rows))?,
             Form::Columns(fields) => self.columns(&mut out, fields, &rows)?,
-            Form::Summary { tmux } => out.put(summary_line(&rows, *tmux).as_bytes())?,
+            Form::Summary { tmux, width } => {
+                out.put(summary_line(&rows, *tmux, *width).as_bytes())?;
+            }
             Form::Lines => {
                 for row in &rows {
                     out.put(&row.json)?;
@@ -391,7 +402,7 @@ fn each(
 }
 
 /// The summary for a prompt: how many ask for you, and the first of them.
-fn summary_line(rows: &[Row], for_tmux: bool) -> String {
+fn summary_line(rows: &[Row], for_tmux: bool, width: usize) -> String {
     let mut asking: Vec<&Row> = rows.iter().filter(|row| row.asks()).collect();
     asking.sort_by_key(|row| view::rank(row));
     let Some(first) = asking.first() else { return String::new() };
@@ -404,7 +415,7 @@ fn summary_line(rows: &[Row], for_tmux: bool) -> String {
     }
     let text = format!("{}: {} {}", counts.join(", "), first.place(), first.detail);
     let mut line = String::new();
-    push_cut(&mut line, text.trim_end(), LINE);
+    push_cut(&mut line, text.trim_end(), width);
     if for_tmux {
         line = tmux(&line);
     }
