@@ -22,7 +22,8 @@ PAGES7 = man/tongs.7 man/tongs-harnesses.7
 
 UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer
 PLISTS = tongs.notify.plist tongs.cleanup.plist
-EXAMPLES = packaging/examples/push-to-phone.sh
+EXAMPLES = push-to-phone.sh pick-session.sh
+SNIPPETS = tmux.conf starship.toml prompt.bash prompt.zsh prompt.fish
 
 all: build/tongs
 
@@ -78,10 +79,12 @@ install:
 	$(INSTALL) -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(datadir)/tongs/launchd" \
 	    "$(DESTDIR)$(datadir)/tongs/examples" "$(DESTDIR)$(datadir)/tongs/hooks"
 	@set -e; place() { \
-	    sed 's|/usr/local/bin|$(bindir)|' "packaging/$$1" >"$(DESTDIR)$$2"; chmod 644 "$(DESTDIR)$$2"; }; \
+	    sed -e 's|/usr/local/bin|$(bindir)|' -e 's|/usr/local/share|$(datadir)|' \
+	        "packaging/$$1" >"$(DESTDIR)$$2"; chmod "$${3-644}" "$(DESTDIR)$$2"; }; \
 	for unit in $(UNITS); do place "systemd/$$unit" "$(unitdir)/$$unit"; done; \
-	for plist in $(PLISTS); do place "launchd/$$plist" "$(datadir)/tongs/launchd/$$plist"; done
-	$(INSTALL) -m 755 $(EXAMPLES) "$(DESTDIR)$(datadir)/tongs/examples"
+	for plist in $(PLISTS); do place "launchd/$$plist" "$(datadir)/tongs/launchd/$$plist"; done; \
+	for name in $(SNIPPETS); do place "examples/$$name" "$(datadir)/tongs/examples/$$name"; done; \
+	for name in $(EXAMPLES); do place "examples/$$name" "$(datadir)/tongs/examples/$$name" 755; done
 	@set -e; tongs="$(DESTDIR)$(bindir)/tongs"; dir="$(DESTDIR)$(datadir)/tongs/hooks"; \
 	"$$tongs" agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
 	    file=$${rest##*/}; case $$file in *.*) end=.$${file##*.} ;; *) end= ;; esac; \

@@ -15,9 +15,9 @@ use crate::status::{assert_schema, put, record};
 use crate::world::{Ran, World, claude, eventually, finish, has_tool};
 
 /// A server of tmux on a socket of its own; ends with its panes when dropped.
-struct Mux<'w> {
+pub struct Mux<'w> {
     world: &'w World,
-    socket: PathBuf,
+    pub socket: PathBuf,
 }
 
 impl Drop for Mux<'_> {
@@ -29,7 +29,7 @@ impl Drop for Mux<'_> {
 impl<'w> Mux<'w> {
     /// A server with one session, `base`, in which a shell runs; `None` where
     /// tmux is not installed.
-    fn start(world: &'w World, socket: &str, test: &str) -> Option<Mux<'w>> {
+    pub fn start(world: &'w World, socket: &str, test: &str) -> Option<Mux<'w>> {
         if !has_tool("tmux", test) {
             return None;
         }
@@ -68,7 +68,7 @@ impl<'w> Mux<'w> {
 
     /// Runs tmux and returns what it prints, without the newline.
     #[track_caller]
-    fn good(&self, args: &[&str]) -> String {
+    pub fn good(&self, args: &[&str]) -> String {
         let ran = self.tmux(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
         ran.out.trim_end().to_string()
@@ -77,7 +77,7 @@ impl<'w> Mux<'w> {
     /// Starts an agent where `new` says, such as a new session or window; it has
     /// had these events. Returns its pane.
     #[track_caller]
-    fn agent(&self, new: &[&str], session: &str, events: &[&str]) -> String {
+    pub fn agent(&self, new: &[&str], session: &str, events: &[&str]) -> String {
         self.agent_below(0, new, session, events)
     }
 
@@ -121,7 +121,7 @@ impl<'w> Mux<'w> {
     }
 
     /// The names of the clients with what they show: session, pane.
-    fn clients(&self) -> Vec<(String, String, String)> {
+    pub fn clients(&self) -> Vec<(String, String, String)> {
         let text = self.good(&["list-clients", "-F", "#{client_name} #{session_name} #{pane_id}"]);
         let word = |line: &str, at: usize| line.split(' ').nth(at).unwrap().to_string();
         text.lines().map(|line| (word(line, 0), word(line, 1), word(line, 2))).collect()
@@ -212,7 +212,7 @@ fn checked(world: &World, ran: &Ran) -> Value {
 }
 
 const START: &[&str] = &["SessionStart"];
-const WAIT: &[&str] = &["SessionStart", "UserPromptSubmit", "PermissionRequest"];
+pub const WAIT: &[&str] = &["SessionStart", "UserPromptSubmit", "PermissionRequest"];
 
 #[test]
 fn a_pane_is_selected_where_a_client_shows_its_session() {

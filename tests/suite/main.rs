@@ -43,6 +43,8 @@ mod notify;
 mod payloads;
 /// The plugins, in programs that play their harnesses.
 mod plugins;
+/// What stands in packaging/examples, in the shells and programs that it is for.
+mod prompts;
 /// The scanner and the check against an independent reading of the rules.
 mod record;
 /// Faults that were found once.
