@@ -165,15 +165,17 @@ impl<'w> Mux<'w> {
 }
 
 /// A terminal in which a program runs.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     name: String,
     keys: fs::File,
 }
 
 impl Terminal {
-    fn run(mut command: Command) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    /// Starts the program; it ends when this is dropped.
+    pub fn run(mut command: Command) -> Terminal {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
