@@ -224,6 +224,7 @@ impl Fleet {
             Some(known) if known.hash == hash => {
                 known.look = self.looks;
                 known.turns_ms = turns_ms;
+                known.row.derived.age_seconds = derived.age_seconds;
                 return Ok(());
             }
             Some(known) => (Event::Changed, known.row.phase, known.notice),

@@ -11,6 +11,7 @@ mod chosen;
 mod dir;
 mod draft;
 mod fail;
+mod feed;
 mod find;
 mod fleet;
 mod going;

@@ -10,12 +10,13 @@ use std::ffi::CString;
 
 use super::fail::errno;
 use super::fleet::{Fleet, Known, Told};
-use super::view::rank;
+use super::view::{Row, rank};
 use crate::cli::{Shown, push_cut};
 use crate::record::Status;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May, Open};
-use crate::sys::spawn::feed;
+use crate::sys::spawn::Feeding;
+use crate::sys::watch::{Alarm, sleep};
 
 /// Milliseconds that a permission must be waited for: harnesses answer most of
 /// them themselves.
@@ -36,6 +37,39 @@ pub struct Notice {
     body: String,
 }
 
+/// Which sessions are told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// All that ask for their user.
+    All,
+    /// Those that wait for an answer.
+    Waiting,
+    /// None.
+    None,
+}
+
+impl Level {
+    /// All levels, the loudest first.
+    pub const ALL: [Level; 3] = [Level::All, Level::Waiting, Level::None];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::All => "all",
+            Level::Waiting => "waiting",
+            Level::None => "none",
+        }
+    }
+
+    fn takes(self, row: &Row) -> bool {
+        match self {
+            Level::All => true,
+            Level::Waiting => row.status == Some(Status::Waiting),
+            Level::None => false,
+        }
+    }
+}
+
 /// The notices of one watch.
 #[derive(Default)]
 pub struct Notices {
@@ -46,8 +80,8 @@ pub struct Notices {
 impl Notices {
     /// The notice that is due at this moment of CLOCK_MONOTONIC in
     /// milliseconds, if any. A permission that is there at the first call is not
-    /// held back.
-    pub fn due(&mut self, fleet: &mut Fleet, mono_ms: u64) -> Option<Notice> {
+    /// held back. What the level passes over is not told of later.
+    pub fn due(&mut self, fleet: &mut Fleet, level: Level, mono_ms: u64) -> Option<Notice> {
         let mut due: Vec<&Known> = Vec::new();
         for known in fleet.sessions_mut().filter(|known| known.row.asks()) {
             let hold = if known.waiting_for == "permission" && self.begun { HOLD_MS } else { 0 };
@@ -57,7 +91,7 @@ impl Notices {
                 Told::Yes => continue,
                 Told::No | Told::Held(_) => Told::Yes,
             };
-            if known.notice == Told::Yes {
+            if known.notice == Told::Yes && level.takes(&known.row) {
                 due.push(known);
             }
         }
@@ -66,18 +100,79 @@ impl Notices {
         notice(&due)
     }
 
-    /// Shows a notice by the first way that works; says what failed, once.
-    pub fn show(&mut self, notice: &Notice, env: &Env<'_>) -> Option<String> {
-        let mut why = String::from("there is no notify-send with a session bus, and no terminal");
-        for way in ways(env) {
-            match way.show(notice, env) {
-                Ok(()) if why.starts_with("there is") => return None,
-                Ok(()) => break,
-                Err(failed) => why = failed,
+    /// Shows a notice and waits until it is out; says what failed, once.
+    pub fn show(&mut self, notice: Notice, env: &Env<'_>) -> Option<String> {
+        let mut showing = Showing::begin(notice, env, false);
+        loop {
+            if let Some(done) = showing.step() {
+                return self.complaint(done);
             }
+            sleep(&showing.alarms().collect::<Vec<_>>(), showing.due_ms().unwrap_or(0));
         }
+    }
+
+    /// What to say of how a notice got out: what failed, once.
+    pub fn complaint(&mut self, done: Result<(), String>) -> Option<String> {
+        let why = done.err()?;
         let first = !core::mem::replace(&mut self.complained, true);
         first.then(|| format!("cannot show notices: {why}"))
+    }
+}
+
+/// A notice on its way out, by the first way that works.
+pub struct Showing {
+    notice: Notice,
+    ways: Vec<Way>,
+    bell: Bell,
+    running: Option<(Way, Feeding<'static>)>,
+    failed: Option<String>,
+    silent: bool,
+}
+
+impl Showing {
+    /// Takes a notice. Programs that show it print nothing where it is `silent`.
+    pub fn begin(notice: Notice, env: &Env<'_>, silent: bool) -> Showing {
+        let mut ways: Vec<Way> = ways(env).collect();
+        ways.reverse();
+        Showing { notice, ways, bell: Bell::of(env), running: None, failed: None, silent }
+    }
+
+    /// Goes on; says how it ended, once it has: an error is the last way's, or the
+    /// one before the way that worked.
+    pub fn step(&mut self) -> Option<Result<(), String>> {
+        loop {
+            if let Some((way, feeding)) = &mut self.running {
+                let done = match feeding.step()? {
+                    Some(0) => Ok(()),
+                    Some(code) => Err(format!("'{}' ended with {code}", way.name())),
+                    None => Err(format!("'{}' was ended by a signal or took too long", way.name())),
+                };
+                self.running = None;
+                match done {
+                    Ok(()) => return Some(self.failed.take().map_or(Ok(()), Err)),
+                    Err(failed) => self.failed = Some(failed),
+                }
+            }
+            let Some(way) = self.ways.pop() else {
+                let none = "there is no notify-send with a session bus, and no terminal";
+                return Some(Err(self.failed.take().unwrap_or_else(|| none.to_string())));
+            };
+            match way.start(&self.notice, &self.bell, self.silent) {
+                Ok(Some(feeding)) => self.running = Some((way, feeding)),
+                Ok(None) => return Some(self.failed.take().map_or(Ok(()), Err)),
+                Err(failed) => self.failed = Some(failed),
+            }
+        }
+    }
+
+    /// What wakes a sleeper when there is another step.
+    pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
+        self.running.iter().flat_map(|(_, feeding)| feeding.alarms())
+    }
+
+    /// Milliseconds until the next step is due though nothing wakes the sleeper.
+    pub fn due_ms(&self) -> Option<u64> {
+        self.running.as_ref().map(|(_, feeding)| feeding.due_ms())
     }
 }
 
@@ -166,15 +261,31 @@ fn is_program(env: &Env<'_>, name: &str) -> bool {
 }
 
 impl Way {
-    fn show(&self, notice: &Notice, env: &Env<'_>) -> Result<(), String> {
-        let Notice { title, body } = notice;
+    fn name(&self) -> &'static str {
         match self {
-            Way::NotifySend => {
-                let body = markup(body);
-                run(&["notify-send", "--app-name=tongs-agents", "--", title, &body])
-            }
+            Way::NotifySend => "notify-send",
+            Way::Osascript => "osascript",
+            Way::Terminal => "/dev/tty",
+        }
+    }
+
+    /// Begins to show a notice; nothing is left to be done where that was all.
+    fn start(
+        &self,
+        notice: &Notice,
+        bell: &Bell,
+        silent: bool,
+    ) -> Result<Option<Feeding<'static>>, String> {
+        let Notice { title, body } = notice;
+        let name = self.name();
+        let run = |words: &[&str]| match Feeding::start(words, b"", LIMIT_MS, silent) {
+            Ok(feeding) => Ok(Some(feeding)),
+            Err(e) => Err(format!("cannot run '{name}': {}", errno(e))),
+        };
+        match self {
+            Way::NotifySend => run(&[name, "--app-name=tongs-agents", "--", title, &markup(body)]),
             Way::Osascript => run(&[
-                "osascript",
+                name,
                 "-e",
                 "on run argv",
                 "-e",
@@ -185,21 +296,12 @@ impl Way {
                 body,
             ]),
             Way::Terminal => {
-                let failed = |e| format!("cannot write '/dev/tty': {}", errno(e));
+                let failed = |e| format!("cannot write '{name}': {}", errno(e));
                 let tty = Dir::cwd().open(c"/dev/tty", Open::Write).map_err(failed)?;
-                tty.write_all(&Bell::of(env).bytes(notice)).map_err(failed)
+                tty.write_all(&bell.bytes(notice)).map_err(failed)?;
+                Ok(None)
             }
         }
-    }
-}
-
-fn run(words: &[&str]) -> Result<(), String> {
-    let program = words.first().copied().unwrap_or("");
-    match feed(words, b"", LIMIT_MS) {
-        Ok(Some(0)) => Ok(()),
-        Ok(Some(code)) => Err(format!("'{program}' ended with {code}")),
-        Ok(None) => Err(format!("'{program}' was ended by a signal or took too long")),
-        Err(e) => Err(format!("cannot run '{program}': {}", errno(e))),
     }
 }
 

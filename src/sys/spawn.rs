@@ -6,14 +6,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::clock::Now;
 use super::fs::Errno;
 use super::guard::{Standard, standard};
-use super::watch::End;
+use super::watch::{Alarm, End, sleep};
 
 /// What a program did.
 pub struct Ran {
@@ -85,45 +85,91 @@ fn errno(e: std::io::Error) -> Errno {
 /// Milliseconds between two looks at a program whose end wakes nobody.
 const TICK_MS: u64 = 10;
 
-/// Runs a program, looked for as execvp(3) does, with this one's environment and
-/// `input` on its standard input, and returns its exit status. What it prints
-/// goes to standard error, for standard output is the caller's. Once
-/// `limit_ms` milliseconds are over it is killed with all of its process group;
-/// `None` is for that, and for one that a signal ended.
-pub fn feed(words: &[&str], input: &[u8], limit_ms: u64) -> Result<Option<i32>, Errno> {
-    let begin = Now::read().mono_ms;
-    let (program, args) = words.split_first().ok_or(Errno::INVAL)?;
-    let err = || standard(Standard::Err).try_clone_to_owned().map(Stdio::from).map_err(errno);
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(err()?)
-        .stderr(err()?)
-        .process_group(0)
-        .spawn()
-        .map_err(errno)?;
-    let (end, mut pipe, mut rest) = (End::of(child.id()), child.stdin.take(), input);
-    if let Some(pipe) = &pipe {
-        rustix::io::ioctl_fionbio(pipe, true)?;
+/// A program that was started and is fed.
+pub struct Feeding<'i> {
+    child: Child,
+    end: Option<End>,
+    pipe: Option<ChildStdin>,
+    rest: &'i [u8],
+    begin_ms: u64,
+    limit_ms: u64,
+}
+
+impl<'i> Feeding<'i> {
+    /// Starts a program, looked for as execvp(3) does, with this one's environment
+    /// and `input` on its standard input. What it prints goes to standard error,
+    /// for standard output is the caller's, or nowhere where it is `silent`. Once
+    /// `limit_ms` milliseconds are over it is killed with all of its process
+    /// group.
+    pub fn start(
+        words: &[&str],
+        input: &'i [u8],
+        limit_ms: u64,
+        silent: bool,
+    ) -> Result<Feeding<'i>, Errno> {
+        let begin_ms = Now::read().mono_ms;
+        let (program, args) = words.split_first().ok_or(Errno::INVAL)?;
+        let to = || {
+            let err = || standard(Standard::Err).try_clone_to_owned().map(Stdio::from);
+            if silent { Ok(Stdio::null()) } else { err().map_err(errno) }
+        };
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(to()?)
+            .stderr(to()?)
+            .process_group(0)
+            .spawn()
+            .map_err(errno)?;
+        let (end, pipe) = (End::of(child.id()), child.stdin.take());
+        if let Some(pipe) = &pipe {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Feeding { child, end, pipe, rest: input, begin_ms, limit_ms })
     }
-    loop {
-        let left = limit_ms.saturating_sub(Now::read().mono_ms.saturating_sub(begin));
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status.code()),
-            Ok(None) if left > 0 => {}
+
+    /// Feeds it what it takes now, and says how it ended: with its exit status, or
+    /// with `None` where a signal or the limit ended it. Nothing while it runs.
+    pub fn step(&mut self) -> Option<Option<i32>> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => return Some(status.code()),
+            Ok(None) if self.left_ms() > 0 => {}
             Ok(None) | Err(_) => {
-                kill(&mut child);
-                return Ok(None);
+                kill(&mut self.child);
+                return Some(None);
             }
         }
-        pipe = pipe.filter(|pipe| !is_fed(pipe, &mut rest));
-        let ms = if end.is_some() { left } else { left.min(TICK_MS) };
-        let end = end.as_ref().map(|end| PollFd::from_borrowed_fd(end.fd(), PollFlags::IN));
-        let pipe = pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT));
-        let mut fds: Vec<PollFd<'_>> = end.into_iter().chain(pipe).collect();
-        let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-        let wait = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
-        let _ = poll(&mut fds, Some(&wait));
+        let rest = &mut self.rest;
+        self.pipe = self.pipe.take().filter(|pipe| !is_fed(pipe, rest));
+        None
+    }
+
+    /// Milliseconds that it may still take.
+    fn left_ms(&self) -> u64 {
+        self.limit_ms.saturating_sub(Now::read().mono_ms.saturating_sub(self.begin_ms))
+    }
+
+    /// Milliseconds until the next step is due though nothing wakes the sleeper.
+    pub fn due_ms(&self) -> u64 {
+        if self.end.is_some() { self.left_ms() } else { self.left_ms().min(TICK_MS) }
+    }
+
+    /// What wakes a sleeper: its end, or that it takes more.
+    pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
+        let pipe = self.pipe.as_ref().map(|pipe| Alarm::of_room(pipe.as_fd()));
+        self.end.as_ref().map(End::alarm).into_iter().chain(pipe)
+    }
+}
+
+/// Runs a program to its end as [`Feeding::start`] does, not silent; `None` is for
+/// one that a signal or the limit ended.
+pub fn feed(words: &[&str], input: &[u8], limit_ms: u64) -> Result<Option<i32>, Errno> {
+    let mut feeding = Feeding::start(words, input, limit_ms, false)?;
+    loop {
+        if let Some(code) = feeding.step() {
+            return Ok(code);
+        }
+        sleep(&feeding.alarms().collect::<Vec<_>>(), feeding.due_ms());
     }
 }
 

@@ -100,11 +100,6 @@ impl End {
         pidfd_open(pid, PidfdFlags::empty()).ok().map(End)
     }
 
-    /// The descriptor that can be read from then on.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-
     /// Whether it has come. A zombie has ended.
     pub fn has_come(&self) -> bool {
         sleep(&[self.alarm()], 0)
@@ -159,10 +154,20 @@ impl<'f> Alarm<'f> {
         Alarm(fd, PollFlags::empty())
     }
 
+    /// Goes off when a descriptor can be written, or has no other end any more.
+    pub(super) fn of_room(fd: BorrowedFd<'f>) -> Alarm<'f> {
+        Alarm(fd, PollFlags::OUT)
+    }
+
     /// Goes off when a descriptor can be read, or has no other end any more.
     pub(super) fn of(fd: BorrowedFd<'f>) -> Alarm<'f> {
         Alarm(fd, PollFlags::IN)
     }
+}
+
+/// Whether one of the alarms has gone off.
+pub fn is_ringing(alarms: &[Alarm<'_>]) -> bool {
+    !alarms.is_empty() && sleep(alarms, 0)
 }
 
 /// Sleeps until one of the alarms goes off or `ms` milliseconds are over; says
