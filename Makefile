@@ -46,6 +46,10 @@ demo: build/tongs
 bench: build/tongs
 	@sh tests/bench/run.sh "$$PWD/build/tongs"
 
+# The pictures of the README, from the program itself.
+pictures: build/tongs
+	sh packaging/pictures/make.sh build packaging/pictures
+
 interop: build/tongs
 	@sh tests/interop/run.sh "$$PWD/build/tongs"
 
@@ -109,4 +113,4 @@ clean:
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo bench interop sweep fmt lint lint-man install uninstall dist clean FORCE
+.PHONY: all check demo pictures bench interop sweep fmt lint lint-man install uninstall dist clean FORCE
