@@ -5,7 +5,7 @@
 #
 #   run.sh BINARY
 #
-# needs           a C compiler; ps for maintenance, strace for system calls,
+# needs           a C compiler; ps for maintenance, python3 for the screen, strace for system calls,
 #                 x86-64 for what runs without a C library (bare.h)
 # CC              the compiler (default gcc)
 # BENCH_N         counted runs of the short commands (default 300)
@@ -285,6 +285,22 @@ drive seen "$some" "$agents" "$bin/claude" /bin/sh -c \
     "'$hook' claude SessionStart <'$dir/small'; read -r line"
 read -r seen_median seen_slow <"$dir/out"
 
+# --- the full screen ---------------------------------------------------------
+
+state=$dir/screen
+screen_idle=
+if ! command -v python3 >/dev/null 2>&1; then
+    skip "the full screen: python3 is not installed"
+else
+    for number in $(seq 500); do
+        TONGS_AGENTS_STATE_DIR=$state "$agents" notify --harness other --session "s$number" \
+            --status idle --cwd /src/tongs --detail 'All tests pass.'
+    done
+    TONGS_AGENTS_STATE_DIR=$state await python3 "$here/screen.py" "$binary" "$some" 10 \
+        "$state/sessions" >"$dir/out"
+    read -r screen_first screen_list screen_idle <"$dir/out"
+fi
+
 # --- writers at once ---------------------------------------------------------
 
 writers() {
@@ -348,6 +364,9 @@ peak() { awk -v what="$1" '$1 == what { print ($2 > 0 ? $2 : $3) }' "$dir/peaks"
     [ -z "${passes-}" ] || value 'cleanup: passes over /proc' "$passes" '' '<=' 1
     value 'start of an agent to the answer of wait' "$((seen_median / 1000))" us '<=' -
     value 'the same, 95 percent of them' "$((seen_slow / 1000))" us '<=' 50000
+    [ -z "$screen_idle" ] || line 'monitor, 500 sessions: first screen' "$screen_first" "$screen_list" ns \
+        'ls -l of them' '' '<=' -
+    [ -z "$screen_idle" ] || value 'the same, idle: processor time in 10 s' "$((screen_idle / 1000))" us '<=' -
     while read -r where lost torn reads timeouts faults temps took create; do
         value "256 writers, $where: lost" "$lost" '' '<=' 0
         value "256 writers, $where: torn of $reads reads" "$torn" '' '<=' 0
