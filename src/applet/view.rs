@@ -129,15 +129,7 @@ impl Row {
 
     /// The status for people.
     pub fn status_cell(&self) -> Cell {
-        let colour = match self.status {
-            Some(Status::Waiting) => Colour::Yellow,
-            Some(Status::Error) => Colour::Red,
-            Some(Status::Running) => Colour::Green,
-            Some(Status::Started) => Colour::Blue,
-            Some(Status::Idle) if self.derived.needs_attention => Colour::Magenta,
-            Some(Status::Ended | Status::Discovered) => Colour::Dim,
-            Some(Status::Idle) | None => Colour::Plain,
-        };
+        let colour = colour(self.status, self.derived.needs_attention);
         Cell::new(self.status_words()).colour(colour)
     }
 
@@ -171,6 +163,19 @@ impl Row {
             Some(serde_json::Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
         }
+    }
+}
+
+/// The colour of a status; of a rest, whether it needs attention.
+pub fn colour(status: Option<Status>, needs_attention: bool) -> Colour {
+    match status {
+        Some(Status::Waiting) => Colour::Yellow,
+        Some(Status::Error) => Colour::Red,
+        Some(Status::Running) => Colour::Green,
+        Some(Status::Started) => Colour::Blue,
+        Some(Status::Idle) if needs_attention => Colour::Magenta,
+        Some(Status::Ended | Status::Discovered) => Colour::Dim,
+        Some(Status::Idle) | None => Colour::Plain,
     }
 }
 
@@ -245,18 +250,20 @@ impl Order {
     }
 }
 
+/// The statuses in the order of urgency.
+pub const URGENCY: [Status; 7] = [
+    Status::Waiting,
+    Status::Error,
+    Status::Running,
+    Status::Started,
+    Status::Idle,
+    Status::Discovered,
+    Status::Ended,
+];
+
 /// The place of a status in the order of urgency.
 pub fn rank(row: &Row) -> usize {
-    const ORDER: [Status; 7] = [
-        Status::Waiting,
-        Status::Error,
-        Status::Running,
-        Status::Started,
-        Status::Idle,
-        Status::Discovered,
-        Status::Ended,
-    ];
-    ORDER.iter().position(|s| Some(*s) == row.status).unwrap_or(ORDER.len())
+    URGENCY.iter().position(|s| Some(*s) == row.status).unwrap_or(URGENCY.len())
 }
 
 /// An age for people: `5s`, `12m`, `3h07m`, `2d4h`.
@@ -270,7 +277,7 @@ pub fn age(seconds: u64) -> String {
 }
 
 /// Sessions for people, one a line.
-pub fn table(rows: &[Row]) -> Table {
+pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Table {
     let mut table = Table::new(vec![
         Column::new("STATUS"),
         Column::new("AGE").right(),
@@ -301,22 +308,37 @@ pub fn put_table<W: Write>(out: &mut Out<W>, env: &Env<'_>, table: &Table) -> Re
         None if terminal => stdio::out_width().unwrap_or(COLUMNS),
         None => usize::MAX,
     };
-    let dumb = env.get(Var::TERM) == Some(b"dumb");
-    let colour = terminal && !dumb && env.get(Var::NO_COLOR).is_none();
-    out.put(table.render(width, colour).as_bytes())
+    out.put(table.render(width, terminal && is_colourful(env)).as_bytes())
+}
+
+/// Whether the user's terminal has colours and they are wanted.
+pub fn is_colourful(env: &Env<'_>) -> bool {
+    !is_dumb(env) && env.get(Var::NO_COLOR).is_none()
+}
+
+/// Whether the terminal cannot move its cursor.
+pub fn is_dumb(env: &Env<'_>) -> bool {
+    env.get(Var::TERM) == Some(b"dumb")
+}
+
+/// A session's fields as text, by name; without those that are empty.
+pub fn all_fields(row: &Row) -> Vec<(String, String)> {
+    let object: serde_json::Value = serde_json::from_slice(&row.json).unwrap_or_default();
+    let fields = object.as_object().into_iter().flatten();
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    fields
+        .map(|(name, value)| (name.clone(), text(value)))
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
 }
 
 /// A session's fields for people, one a line.
 pub fn lines(row: &Row) -> String {
-    let object: serde_json::Value = serde_json::from_slice(&row.json).unwrap_or_default();
-    let mut text = String::new();
-    for (name, value) in object.as_object().into_iter().flatten() {
-        let value = match value {
-            serde_json::Value::String(text) if text.is_empty() => continue,
-            serde_json::Value::String(text) => text.clone(),
-            value => value.to_string(),
-        };
-        text.push_str(&format!("{:<18} {}\n", Shown(name).to_string(), Shown(&value)));
-    }
-    text
+    let line = |(name, value): &(String, String)| {
+        format!("{:<18} {}\n", Shown(name).to_string(), Shown(value))
+    };
+    all_fields(row).iter().map(line).collect()
 }

@@ -8,6 +8,8 @@
 
 mod duration;
 mod exit;
+mod frame;
+mod keys;
 mod report;
 mod shown;
 mod table;
@@ -16,8 +18,10 @@ mod words;
 
 pub use duration::duration;
 pub use exit::{Exit, Fail};
+pub use frame::Frame;
+pub use keys::{Key, Keys};
 pub use report::{Out, complain, reason};
-pub use shown::{Shown, is_hidden, push_cut, tmux};
+pub use shown::{Shown, is_hidden, push_cut, tmux, wrap};
 pub use table::{Cell, Colour, Column, Table};
 pub use width::{of as width_of, of_char as width_of_char};
 pub use words::{Early, parse, parse_with_command};

@@ -75,6 +75,31 @@ pub fn push_cut(out: &mut String, text: &str, width: usize) -> usize {
     used
 }
 
+/// Escapes `text` and breaks it into lines of at most `width` cells, the first of
+/// them after `indent` cells that are taken already; at least one line. A
+/// character stays whole, so that one which is wider than a line stands alone.
+pub fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
+    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), indent);
+    let mut put = |c: char| {
+        let wide = width::of_char(c);
+        if used + wide > width && (!line.is_empty() || used > 0) {
+            lines.push(core::mem::take(&mut line));
+            used = 0;
+        }
+        line.push(c);
+        used += wide;
+    };
+    for c in text.chars() {
+        if is_hidden(c) {
+            c.escape_unicode().for_each(&mut put);
+        } else {
+            put(c);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
 /// Escapes `text` for a tmux status line: as [`Shown`], and every `#` doubled,
 /// as tmux runs `#(…)` and styles `#[…]`.
 pub fn tmux(text: &str) -> String {
@@ -160,6 +185,22 @@ mod tests {
         for width in 0..60 {
             let (out, used) = cut(text, width);
             assert!(used <= width && Shown(&out).width() == used, "{width}: {out}");
+        }
+    }
+
+    #[test]
+    fn lines_break_between_characters_and_fit() {
+        assert_eq!(wrap("abcdef", 0, 3), ["abc", "def"]);
+        assert_eq!(wrap("abcdef", 2, 3), ["a", "bcd", "ef"]);
+        assert_eq!(wrap("日本語", 0, 5), ["日本", "語"]);
+        assert_eq!(wrap("ae\u{301}b", 0, 2), ["ae\u{301}", "b"]);
+        assert_eq!(wrap("", 4, 3), [""]);
+        assert_eq!(wrap("a", 4, 3), ["", "a"]);
+        assert_eq!(wrap("日", 0, 1), ["日"]);
+        assert_eq!(wrap("\x1b", 0, 4).concat(), "\\u{1b}");
+        for width in 2..20 {
+            let lines = wrap("a日\x1b\u{301}\u{202e}😀#\u{e0041}z", 1, width);
+            assert!(lines.iter().all(|l| Shown(l).width() <= width), "{width}: {lines:?}");
         }
     }
 

@@ -6,6 +6,8 @@
 //! give, whole columns are dropped from the right, so the ones that matter
 //! most belong on the left.
 
+use core::ops::Range;
+
 use super::shown::{Shown, push_cut};
 
 /// Spaces between two columns.
@@ -52,7 +54,7 @@ impl Colour {
     }
 
     /// Appends `text`, which is already escaped, in this colour.
-    fn paint(self, out: &mut String, text: &str) {
+    pub fn paint(self, out: &mut String, text: &str) {
         match self.sgr().filter(|_| !text.is_empty()) {
             Some(sgr) => out.extend([sgr, text, "\x1b[0m"]),
             None => out.push_str(text),
@@ -126,15 +128,40 @@ impl Table {
     /// Renders header and rows, each line at most `width` cells and ended by a
     /// newline; `usize::MAX` is no limit. Escape sequences only with `colour`.
     pub fn render(&self, width: usize, colour: bool) -> String {
+        let mut out = String::new();
+        self.render_lines(
+            0..self.rows.len(),
+            width,
+            |_| colour,
+            |_, line| {
+                out.push_str(line);
+                out.push('\n');
+            },
+        );
+        out
+    }
+
+    /// Renders the header and a part of the rows, in the widths of all rows, as
+    /// lines without their ends. Both functions are told which row it is, `None`
+    /// for the header; `colour` says whether escape sequences are wanted in it.
+    pub fn render_lines(
+        &self,
+        rows: Range<usize>,
+        width: usize,
+        colour: impl Fn(Option<usize>) -> bool,
+        mut each: impl FnMut(Option<usize>, &str),
+    ) {
         let widths = self.widths(width);
         let mut out = String::new();
         let titles = self.columns.iter().map(|c| (c.title, Colour::Bold));
-        line(&mut out, &self.columns, &widths, titles, colour);
-        for row in &self.rows {
+        line(&mut out, &self.columns, &widths, titles, colour(None));
+        each(None, &out);
+        for (at, row) in self.rows.iter().enumerate().take(rows.end).skip(rows.start) {
+            out.clear();
             let cells = row.iter().map(|cell| (cell.text.as_str(), cell.colour));
-            line(&mut out, &self.columns, &widths, cells, colour);
+            line(&mut out, &self.columns, &widths, cells, colour(Some(at)));
+            each(Some(at), &out);
         }
-        out
     }
 
     /// The widths of the columns that are shown: the first ones, as many as fit.
@@ -198,7 +225,6 @@ fn line<'a>(
         }
         pad += GAP + if column.right { 0 } else { left };
     }
-    out.push('\n');
 }
 
 #[cfg(test)]

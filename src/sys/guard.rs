@@ -15,6 +15,10 @@
 //! A program that takes this one's place must find everything as the caller had
 //! it: what is changed here is noted, and [`hand_back`] undoes it.
 //!
+//! A program that has changed its terminal has signals of its own: those that
+//! someone may send wake its sleep ([`note`]), and those that end it at once give
+//! the terminal back first ([`mourn`]).
+//!
 //! `unsafe` stands here because rustix has none of these calls: they change the
 //! whole process. The layouts of [`abi`] are checked against the C headers by a
 //! test.
@@ -22,7 +26,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use super::fs::Errno;
 
@@ -91,6 +95,8 @@ pub mod abi {
 
     /// `SA_ONSTACK`
     pub const SA_ONSTACK: c_int = 0x0800_0000;
+    /// `SA_RESETHAND`
+    pub const SA_RESETHAND: c_int = 0x8000_0000_u32 as c_int;
     /// `SIG_BLOCK`
     pub const SIG_BLOCK: c_int = 0;
     /// `SIG_UNBLOCK`
@@ -122,6 +128,20 @@ pub mod abi {
     pub const SIGXFSZ: c_int = 25;
     /// `SIGTTIN`
     pub const SIGTTIN: c_int = 21;
+    /// `SIGHUP`
+    pub const SIGHUP: c_int = 1;
+    /// `SIGINT`
+    pub const SIGINT: c_int = 2;
+    /// `SIGQUIT`
+    pub const SIGQUIT: c_int = 3;
+    /// `SIGTERM`
+    pub const SIGTERM: c_int = 15;
+    /// `SIGCONT`
+    pub const SIGCONT: c_int = 18;
+    /// `SIGTSTP`
+    pub const SIGTSTP: c_int = 20;
+    /// `SIGWINCH`
+    pub const SIGWINCH: c_int = 28;
     /// The signals that end the hook: HUP INT QUIT ILL ABRT BUS FPE USR1 SEGV
     /// USR2 TERM XCPU SYS. Others whose default is to end a process are sent by
     /// nobody who does not mean it: TRAP, VTALRM, PROF, POLL, PWR, STKFLT and
@@ -141,6 +161,8 @@ pub mod abi {
         pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
         /// syscall(2)
         pub fn syscall(number: c_long, ...) -> c_long;
+        /// raise(3)
+        pub fn raise(signal: c_int) -> c_int;
         /// _exit(2)
         pub fn _exit(status: c_int) -> !;
         /// execvpe(3)
@@ -329,6 +351,85 @@ pub fn tick_no_more() {
     set_timer(0, 0);
 }
 
+/// The signals that came and were not taken, as a set: signal n is bit n - 1.
+static NOTED: AtomicU64 = AtomicU64::new(0);
+
+/// The descriptor of the eventfd(2) that a noted signal writes to.
+static BELL: AtomicI32 = AtomicI32::new(-1);
+
+/// Signals that were noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signals(u64);
+
+impl Signals {
+    /// Takes those that came since the last call.
+    pub fn take() -> Signals {
+        Signals(NOTED.swap(0, Ordering::Relaxed))
+    }
+
+    /// Whether there is one that nobody took.
+    pub fn have_come() -> bool {
+        NOTED.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether this one is among them.
+    pub fn has(self, signal: c_int) -> bool {
+        self.0 & bit(signal) != 0
+    }
+}
+
+extern "C" fn noted(signal: c_int) {
+    NOTED.fetch_or(bit(signal), Ordering::Relaxed);
+    let bell = BELL.load(Ordering::Relaxed);
+    if bell >= 0 {
+        // SAFETY: `note` was given a descriptor that stays open. The call is the
+        // system call alone, without errno.
+        let bell = unsafe { rustix::fd::BorrowedFd::borrow_raw(bell) };
+        let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Notes these signals from here on, and writes to `bell`, an eventfd(2) that is
+/// never closed, whenever one comes. One that the caller ignored stays ignored.
+pub fn note(signals: &[c_int], bell: c_int) {
+    BELL.store(bell, Ordering::Relaxed);
+    for &signal in signals {
+        handle_noted(signal, noted as *const () as usize);
+        if CALLER.ignored.load(Ordering::Relaxed) & bit(signal) != 0 {
+            handle(signal, IGNORE, 0);
+        }
+    }
+    unblock(signals.iter().fold(0, |set, signal| set | bit(*signal)));
+}
+
+/// What a signal does by default: the process ends or stops as its caller
+/// expects, and where it goes on the signal is noted again.
+pub fn obey(signal: c_int) {
+    handle(signal, DEFAULT, 0);
+    // SAFETY: raise(3) takes any signal.
+    unsafe { abi::raise(signal) };
+    handle(signal, noted as *const () as usize, 0);
+}
+
+extern "C" fn mourning(signal: c_int) {
+    super::tty::restore();
+    // The action is the default one again by SA_RESETHAND.
+    // SAFETY: raise(3) takes any signal and may be called by a handler.
+    unsafe { abi::raise(signal) };
+}
+
+/// Gives the terminal back before a fault ends the process.
+pub fn mourn() {
+    stand_on_own_stack();
+    for signal in FAULTS {
+        handle(signal, mourning as *const () as usize, abi::SA_ONSTACK | abi::SA_RESETHAND);
+    }
+}
+
+/// The signals by which a fault of this program ends it: ILL ABRT BUS FPE SEGV
+/// SYS.
+const FAULTS: [c_int; 6] = [4, 6, 7, 8, 11, 31];
+
 /// Unblocks a set of signals, noting which of them the caller had blocked.
 fn unblock(signals: u64) {
     let mut set = Sigset([0; 16]);
@@ -406,10 +507,7 @@ pub fn exec(words: &[&CStr], environment: &[&CStr]) -> Errno {
 /// whatever happens, and not after `limit_ms` of the monotonic clock. The timer
 /// is as in [`tick_only`].
 pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
-    static mut HANDLER_STACK: [u8; STACK_BYTES] = [0; STACK_BYTES];
-    let stack = Stack { sp: &raw mut HANDLER_STACK as *mut c_void, flags: 0, size: STACK_BYTES };
-    // SAFETY: the stack is static memory that nothing else touches.
-    unsafe { abi::sigaltstack(&stack, core::ptr::null_mut()) };
+    stand_on_own_stack();
     LIMIT.store(limit_ms, Ordering::Relaxed);
     ignore_write_signals();
     // Reading from the terminal as a background job is an error, and no stop.
@@ -425,6 +523,15 @@ pub fn stand(limit_ms: u64, first_ms: u64) -> Ticking {
         exit_now(0)
     }
     Ticking(())
+}
+
+/// Gives handlers a stack of their own, for a fault may be that there is none.
+#[inline(always)] // a hook has it where it needs it
+fn stand_on_own_stack() {
+    static mut HANDLER_STACK: [u8; STACK_BYTES] = [0; STACK_BYTES];
+    let stack = Stack { sp: &raw mut HANDLER_STACK as *mut c_void, flags: 0, size: STACK_BYTES };
+    // SAFETY: the stack is static memory that nothing else touches.
+    unsafe { abi::sigaltstack(&stack, core::ptr::null_mut()) };
 }
 
 /// A standard descriptor: 0, 1 or 2.

@@ -1,6 +1,6 @@
 //! The operating system, thinly: files relative to a descriptor, locks,
 //! clocks, processes, sleeping until something changes, the environment, the
-//! terminal's width, the guard of the hook.
+//! terminal, the guard of the hook.
 //!
 //! Nothing here knows what a record is or holds a policy; callers pass paths,
 //! limits and deadlines. This is the only layer that names `rustix`, and
@@ -14,4 +14,5 @@ pub mod guard;
 pub mod process;
 pub mod spawn;
 pub mod stdio;
+pub mod tty;
 pub mod watch;

@@ -35,6 +35,7 @@ mod launcher;
 mod man;
 /// The server for agents.
 mod mcp;
+mod monitor;
 /// What is dispatched to what.
 mod multi;
 /// Writing for programs that have no hook.

@@ -108,7 +108,7 @@ impl Drop for Watcher {
 }
 
 /// Replaces a record as writers do.
-fn replace(world: &World, record: &Value) {
+pub fn replace(world: &World, record: &Value) {
     let digest = record["canonical_id"].as_str().unwrap().rsplit(':').next().unwrap();
     let temp = world.sessions().join(".new");
     fs::write(&temp, record.to_string()).unwrap();

@@ -8,6 +8,7 @@ mod forget;
 mod install;
 mod lookup;
 mod mcp;
+mod monitor;
 mod notify;
 mod paths;
 mod record;
@@ -44,6 +45,11 @@ const COMMANDS: &[Command] = &[
         name: "watch",
         about: "tell of every change, also by notices and commands",
         run: watch::run,
+    },
+    Command {
+        name: "monitor",
+        about: "show the sessions on a full screen, and go to them",
+        run: monitor::run,
     },
     Command { name: "ack", about: "mark what sessions ask for as seen", run: ack::run },
     Command { name: "snooze", about: "put off what a session asks for", run: snooze::run },

@@ -1,0 +1,168 @@
+//! The terminal as a screen: keys as they are pressed, the other screen, and
+//! everything as it was before at every end.
+//!
+//! Signals from the keyboard stay on, so that a key and a `kill` are one way: a
+//! signal is noted, wakes the sleeper, and is obeyed between two of his steps.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
+    tcsetattr,
+};
+
+use super::fs::Errno;
+use super::guard::{Signals, Standard, abi, mourn, note, obey, standard};
+use super::stdio::write_out;
+use super::watch::Alarm;
+
+/// The other screen, no cursor, no wrap at the margin, pastes in brackets.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h";
+/// The opposite.
+const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+/// Columns and rows where the terminal does not say.
+const SIZE: (usize, usize) = (80, 24);
+
+/// The modes of the terminal when this program began.
+static BEFORE: OnceLock<Termios> = OnceLock::new();
+
+/// Whether the terminal is changed.
+static CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Nothing.
+    Nothing,
+    /// To draw everything anew: another size, or back after a stop.
+    Redraw,
+    /// To end, as on a key.
+    Quit,
+    /// To end by this signal.
+    End(i32),
+}
+
+/// The terminal of standard input and output as a screen; as it was before when
+/// dropped.
+#[derive(Debug)]
+pub struct Tty {
+    bell: OwnedFd,
+}
+
+impl Tty {
+    /// Makes a screen of the terminal. Standard input and output must be one.
+    pub fn enter() -> Result<Tty, Errno> {
+        let modes = tcgetattr(standard(Standard::In))?;
+        let _ = BEFORE.set(modes);
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        note(
+            &[
+                abi::SIGHUP,
+                abi::SIGINT,
+                abi::SIGQUIT,
+                abi::SIGTERM,
+                abi::SIGTSTP,
+                abi::SIGCONT,
+                abi::SIGWINCH,
+            ],
+            bell.as_raw_fd(),
+        );
+        mourn();
+        let say = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            restore();
+            say(info);
+        }));
+        change()?;
+        Ok(Tty { bell })
+    }
+
+    /// What wakes a sleeper when a signal comes.
+    pub fn alarm(&self) -> Alarm<'_> {
+        Alarm::of(self.bell.as_fd())
+    }
+
+    /// What the signals that came ask for. One that stops the process has done
+    /// so before this returns.
+    pub fn call(&self) -> Result<Call, Errno> {
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        let signals = Signals::take();
+        if let Some(signal) =
+            [abi::SIGTERM, abi::SIGHUP, abi::SIGQUIT].into_iter().find(|s| signals.has(*s))
+        {
+            return Ok(Call::End(signal));
+        }
+        if signals.has(abi::SIGINT) {
+            return Ok(Call::Quit);
+        }
+        let stop = signals.has(abi::SIGTSTP);
+        if stop {
+            restore();
+            obey(abi::SIGTSTP);
+        }
+        if stop || signals.has(abi::SIGCONT) {
+            change()?;
+            return Ok(Call::Redraw);
+        }
+        Ok(if signals.has(abi::SIGWINCH) { Call::Redraw } else { Call::Nothing })
+    }
+
+    /// Gives the terminal back and ends the process by a signal.
+    pub fn end(self, signal: i32) {
+        drop(self);
+        obey(signal);
+    }
+
+    /// Columns and rows, at least 1 each.
+    pub fn size(&self) -> (usize, usize) {
+        let Ok(size) = tcgetwinsize(standard(Standard::Out)) else { return SIZE };
+        let or = |told: u16, usual| if told == 0 { usual } else { usize::from(told) };
+        (or(size.ws_col, SIZE.0), or(size.ws_row, SIZE.1))
+    }
+
+    /// Writes to the terminal.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
+        write(bytes)
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Keys come one by one and are not echoed.
+fn change() -> Result<(), Errno> {
+    let Some(mut modes) = BEFORE.get().cloned() else { return Err(Errno::NOTTY) };
+    modes.input_modes &= !(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
+    modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    tcsetattr(standard(Standard::In), OptionalActions::Now, &modes)?;
+    CHANGED.store(true, Ordering::Relaxed);
+    write(ENTER)
+}
+
+/// Gives the terminal back as it was, where it is changed. May be called by the
+/// handler of a signal.
+pub(super) fn restore() {
+    if CHANGED.swap(false, Ordering::Relaxed) {
+        let _ = write(LEAVE);
+        if let Some(modes) = BEFORE.get() {
+            let _ = tcsetattr(standard(Standard::In), OptionalActions::Now, modes);
+        }
+    }
+}
+
+fn write(mut rest: &[u8]) -> Result<(), Errno> {
+    while !rest.is_empty() {
+        let len = write_out(rest)?;
+        rest = rest.get(len..).unwrap_or(b"");
+    }
+    Ok(())
+}
