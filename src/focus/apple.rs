@@ -2,7 +2,7 @@
 //! they look for is an argument.
 
 use super::run::Runner;
-use super::{Outcome, Stop, Target, failed, no_way};
+use super::{Outcome, Stop, Target, failed, gone, no_way};
 use crate::probe::Process;
 use crate::sys::env::Var;
 
@@ -70,7 +70,7 @@ fn script(script: &str, what: &str, run: &mut Runner<'_>) -> Result<Outcome, Sto
     run.calls.push(tool.words(&args));
     match run.ask(&tool, &args)?.trim_end() {
         "true" => Ok(Outcome::selected(Some(true), "")),
-        "none" => Err(failed("none of its tabs is the session's")),
+        "none" => Err(gone("none of its tabs is the session's")),
         _ => Err(failed("its tab was not selected")),
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, Stop, Target, failed, is_below, no_way, soon};
+use super::{Outcome, Stop, Target, failed, gone, is_below, no_way, soon};
 use crate::sys::env::Var;
 
 /// One window, with what it is in.
@@ -29,7 +29,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
         return Err(no_way(why));
     }
     if !is_below(target.pid, kitty) {
-        return Err(failed("its process is not below the recorded kitty"));
+        return Err(gone("its process is not below the recorded kitty"));
     }
     let filter = format!("id:{id}");
     // Older ones have one program, which cannot list a single window.
@@ -40,7 +40,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let tool = tool.with(&["@", "--to", socket]);
     let window = look(run, &tool, &ls, id)?;
     if !window.is_some_and(|window| is_below(target.pid, window.pid)) {
-        return Err(failed("no window of its kitty holds its process"));
+        return Err(gone("no window of its kitty holds its process"));
     }
     run.act(&tool, &["focus-window", "--match", &filter])?;
     if run.dry_run {

@@ -2,7 +2,7 @@
 //! ancestor of the session's process.
 
 use super::run::{Runner, Tool};
-use super::{Outcome, Stop, Target, failed, is_below, no_way, soon, window};
+use super::{Outcome, Stop, Target, failed, gone, is_below, no_way, soon, window};
 use crate::sys::env::Var;
 
 const SESSION: &str = "org.kde.konsole.Session";
@@ -21,10 +21,10 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let bus = Bus { tool };
     let shell = bus.number(run, path, SESSION, "processId")?;
     if !is_below(target.pid, shell) {
-        return Err(failed("its tab of Konsole does not hold its process"));
+        return Err(gone("its tab of Konsole does not hold its process"));
     }
     let Some(window) = bus.window_of(run, number)? else {
-        return Err(failed("no window of Konsole has its tab"));
+        return Err(gone("no window of Konsole has its tab"));
     };
     // In a window that is not the active one Konsole changes the tab, and goes on
     // to name the old one.

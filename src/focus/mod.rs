@@ -161,6 +161,13 @@ fn no_way(reason: &str) -> Stop {
     Stop::Unavailable(reason.to_string())
 }
 
+/// There is nothing to go to, for this reason.
+#[cold]
+#[inline(never)]
+fn gone(reason: &str) -> Stop {
+    Stop::Unavailable(reason.to_string())
+}
+
 /// It did not work, for this reason.
 #[cold]
 #[inline(never)]

@@ -2,7 +2,7 @@
 //! session's process.
 
 use super::run::Runner;
-use super::{Outcome, Stop, Target, failed, is_below, no_way, soon};
+use super::{Outcome, Stop, Target, failed, gone, is_below, no_way, soon};
 use crate::sys::env::Var;
 
 pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop> {
@@ -12,7 +12,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
         return Err(no_way("its window of screen is not recorded"));
     };
     if !is_below(target.pid, server) {
-        return Err(failed("its process is not below the recorded screen"));
+        return Err(gone("its process is not below the recorded screen"));
     }
     let (tool, number) = (run.tool("screen")?, number.to_string());
     let command = tool.words(&["-x", session, "-p", &number]);

@@ -8,7 +8,7 @@
 use std::ffi::CString;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, failed, no_way, window};
+use super::{Outcome, State, Stop, Target, gone, no_way, window};
 use crate::probe::Ancestry;
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, Meta, euid};
@@ -99,7 +99,7 @@ struct Server {
 impl Server {
     fn look(path: &str, run: &Runner<'_>) -> Result<Server, Stop> {
         let socket = socket(path)
-            .ok_or_else(|| failed("the socket of its tmux server is gone, or not ours"))?;
+            .ok_or_else(|| gone("the socket of its tmux server is gone, or not ours"))?;
         let tool = run.tool("tmux")?.with(&["-S", path]);
         let panes = run.ask(&tool, &["list-panes", "-a", "-F", PANES])?;
         let panes = panes.lines().filter_map(pane).collect();
@@ -186,7 +186,7 @@ fn select(
 ) -> Result<Selected, Stop> {
     let held = server.holding(pid);
     if held.is_empty() {
-        return Err(failed("no pane of its tmux server holds its process"));
+        return Err(gone("no pane of its tmux server holds its process"));
     }
     let caller = server.client_of_caller(run)?.cloned();
     let has_client = |p: &Pane| server.clients.iter().any(|c| c.place.session == p.place.session);
@@ -195,7 +195,7 @@ fn select(
         .iter()
         .max_by_key(|pane| (of_caller(pane), has_client(pane), pane.place.session == of_record));
     let Some(Pane { place, .. }) = best else {
-        return Err(failed("its pane is gone"));
+        return Err(gone("its pane is gone"));
     };
     let (window, target) = (place.window(), place.target());
     run.act(&server.tool, &["select-window", "-t", &window])?;

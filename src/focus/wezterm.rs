@@ -6,7 +6,7 @@ use std::ffi::CString;
 use serde_json::Value;
 
 use super::run::Runner;
-use super::{Outcome, Stop, Target, failed, no_way, soon, window};
+use super::{Outcome, Stop, Target, failed, gone, no_way, soon, window};
 use crate::probe::Process;
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, euid};
@@ -18,7 +18,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     };
     let meta = CString::new(socket).ok().and_then(|path| Dir::cwd().follow(&path).ok());
     if !meta.is_some_and(|meta| meta.is_socket() && meta.uid == euid()) {
-        return Err(failed("the socket of its WezTerm is gone, or not ours"));
+        return Err(gone("the socket of its WezTerm is gone, or not ours"));
     }
     let tool = run.tool("wezterm")?.with(&["cli", "--no-auto-start"]);
     let tool = tool.with_var(Var::WEZTERM_UNIX_SOCKET, socket);
@@ -26,7 +26,7 @@ pub(super) fn go(target: &Target, run: &mut Runner<'_>) -> Result<Outcome, Stop>
     let of_pane = |item: &&Value| item["pane_id"] == pane;
     let tty = list.as_array().and_then(|list| list.iter().find(of_pane)?["tty_name"].as_str());
     if tty.is_none() || tty != tty_of(target.pid).as_deref() {
-        return Err(failed("its pane of WezTerm is not on its terminal"));
+        return Err(gone("its pane of WezTerm is not on its terminal"));
     }
     run.act(&tool, &["activate-pane", "--pane-id", &pane.to_string()])?;
     if run.dry_run {

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::run::{Runner, Tool};
-use super::{Outcome, State, Stop, Target, failed, no_way, soon};
+use super::{Outcome, State, Stop, Target, gone, no_way, soon};
 use crate::probe::{Ancestry, Process};
 use crate::sys::env::Var;
 use crate::sys::fs::{Dir, Open};
@@ -172,7 +172,7 @@ fn find(pid: u32, hint: Option<u64>, windows: Vec<Window>) -> Result<Found, Stop
         .map_while(|at| ancestry.get(at).copied())
         .find(|p| windows.iter().any(|w| w.pid == p.pid));
     let Some(owner) = owner else {
-        return Err(failed("no window of its terminal can be seen"));
+        return Err(gone("no window of its terminal can be seen"));
     };
     let mut own: Vec<Window> = windows.into_iter().filter(|w| w.pid == owner.pid).collect();
     if own.iter().any(|window| hint.is_some() && hex(&window.id) == hint) {

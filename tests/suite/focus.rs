@@ -250,6 +250,54 @@ fn a_pane_is_selected_where_a_client_shows_its_session() {
 }
 
 #[test]
+fn fifty_of_fifty_jumps_between_two_servers_end_in_the_right_pane() {
+    let world = World::new();
+    let Some(one) = Mux::start(&world, "one", "fifty_of_fifty") else { return };
+    let Some(two) = Mux::start(&world, "two", "fifty_of_fifty") else { return };
+    let mut agents = Vec::new();
+    for (server, mux) in [&one, &two].into_iter().enumerate() {
+        for n in 0..4 {
+            let session = format!("s{server}{n}");
+            // In windows of their own and beside others, so that numbers of panes
+            // are those of the other server as well.
+            let new = if n % 2 == 0 { "new-window" } else { "split-window" };
+            let pane = mux.agent(&[new, "-d", "-t", "base:"], &session, START);
+            agents.push((mux, session, pane));
+        }
+    }
+    let terminals = [one.client("base"), two.client("base")];
+    let other = one.client("base");
+    let mut at = 0;
+    for jump in 0..50 {
+        at = (at + 1 + jump * 3 % (agents.len() - 1)) % agents.len();
+        let (mux, session, pane) = &agents[at];
+        if jump == 25 {
+            // Somebody moves one of them meanwhile.
+            let moved =
+                one.good(&["new-session", "-d", "-s", "away", "-P", "-F", "#{window_id}", "sh"]);
+            one.good(&["join-pane", "-d", "-s", &agents[1].2, "-t", &moved]);
+        }
+        let (code, value) = focus(&world, &[session]);
+        let terminal = &terminals[usize::from(std::ptr::eq(*mux, &two))];
+        if jump >= 25 && at == 1 {
+            // No client shows that session, and this is said.
+            assert_eq!((code, &value["state"]), (Some(1), &json!("partial")), "{jump}: {value}");
+            assert_eq!(mux.active("away"), *pane, "{jump}");
+            continue;
+        }
+        assert_eq!((code, &value["state"]), (Some(0), &json!("complete")), "{jump}: {value}");
+        assert_eq!(mux.shown(terminal).1, *pane, "{jump}");
+    }
+    drop(other);
+    // One whose pane is gone is not gone to.
+    let (mux, session, pane) = &agents[6];
+    mux.good(&["kill-pane", "-t", pane]);
+    let (code, value) = focus(&world, &[session]);
+    assert_eq!((code, &value["state"]), (Some(1), &json!("unavailable")), "{value}");
+    assert_eq!(value["reason"], "no pane of its tmux server holds its process");
+}
+
+#[test]
 fn a_session_without_a_client_is_selected_and_the_way_to_it_is_printed() {
     let world = World::new();
     let Some(mux) = Mux::start(&world, "so ck", "focus_detached") else { return };
@@ -395,7 +443,7 @@ fn a_pane_id_that_was_given_again_is_not_the_agent_s() {
     let (code, value) = focus(&world, &["s"]);
     assert_eq!(
         (code, &value["state"], &value["selected"]),
-        (Some(1), &json!("failed"), &json!(false))
+        (Some(1), &json!("unavailable"), &json!(false))
     );
     assert_eq!(value["reason"], "no pane of its tmux server holds its process");
     assert_eq!(value["commands"], json!([]));
@@ -642,9 +690,9 @@ fn what_a_record_says_of_its_server_is_not_believed() {
         ("", "unavailable"),
         ("sock,1,0", "unavailable"),
         ("/x", "unavailable"),
-        ("/none,1,0", "failed"),
-        (plain.as_str(), "failed"),
-        (shell.as_str(), "failed"),
+        ("/none,1,0", "unavailable"),
+        (plain.as_str(), "unavailable"),
+        (shell.as_str(), "unavailable"),
     ] {
         edit(&world, "s", json!({"terminal_env": {"TMUX": value, "TMUX_PANE": "%0"}}));
         let (code, said) = focus(&world, &["s"]);
@@ -922,11 +970,11 @@ fn a_window_of_kitty_is_selected_where_it_holds_the_agent() {
     );
     let other = world.harness("claude");
     ls(&other.pid().to_string(), true);
-    let calls = alone.says(1, "failed", "no window of its kitty holds its process");
+    let calls = alone.says(1, "unavailable", "no window of its kitty holds its process");
     assert!(!calls.contains("focus-window"), "{calls}");
     ls(&alone.agent(), true);
     alone.is_in("kitty", vars(other.pid()));
-    alone.says(1, "failed", "its process is not below the recorded kitty");
+    alone.says(1, "unavailable", "its process is not below the recorded kitty");
     alone.tool("kitten", "exit 1");
     alone.is_in("kitty", vars(alone.above()));
     alone.says(1, "failed", "'kitten ls' failed");
@@ -953,7 +1001,7 @@ fn a_pane_of_wezterm_is_selected_on_the_agent_s_terminal() {
     };
     fs::write(world.path("clients"), "[{\"focused_pane_id\":6}]").unwrap();
     list("/dev/pts/none");
-    let calls = alone.says(1, "failed", "its pane of WezTerm is not on its terminal");
+    let calls = alone.says(1, "unavailable", "its pane of WezTerm is not on its terminal");
     assert!(!calls.contains("activate"), "{calls}");
     list(&alone.terminal.name);
     let calls = alone.says(1, "partial", "the way to wezterm has not been tried with a real one");
@@ -967,7 +1015,7 @@ fn a_pane_of_wezterm_is_selected_on_the_agent_s_terminal() {
     assert_eq!(calls.matches(&socket_line).count(), 3);
     drop(listener);
     fs::remove_file(&socket).unwrap();
-    alone.says(1, "failed", "the socket of its WezTerm is gone, or not ours");
+    alone.says(1, "unavailable", "the socket of its WezTerm is gone, or not ours");
 }
 
 #[test]
@@ -1014,7 +1062,7 @@ fn a_tab_of_konsole_is_selected_where_it_holds_the_agent() {
     fs::write(world.path("current"), "2").unwrap();
     let other = world.harness("claude");
     fs::write(world.path("shell"), other.pid().to_string()).unwrap();
-    let calls = alone.says(1, "failed", "its tab of Konsole does not hold its process");
+    let calls = alone.says(1, "unavailable", "its tab of Konsole does not hold its process");
     assert!(!calls.contains("setCurrentSession"), "{calls}");
     fs::write(world.path("shell"), alone.agent()).unwrap();
     let calls = alone.says(0, "complete", "");
@@ -1129,7 +1177,7 @@ fn a_window_is_brought_to_the_front_where_it_is_the_only_one_of_its_terminal() {
         let other = world.harness("claude");
         set(other.pid());
         let (code, value, calls) = alone.focus(&vars);
-        assert_eq!((code, &value["state"]), (Some(1), &json!("failed")), "{var}: {value}");
+        assert_eq!((code, &value["state"]), (Some(1), &json!("unavailable")), "{var}: {value}");
         assert!(!calls.contains(told), "{var}: {calls}");
         // A window with tabs is only a part of the way.
         alone.is_in("ghostty", json!({}));
@@ -1180,7 +1228,7 @@ fn a_script_of_macos_gets_its_session_as_an_argument() {
     let id = "8A2C3E1F-0000-4000-8000-0123456789AB";
     alone.is_in("iterm2", json!({"ITERM_SESSION_ID": format!("w0t1p0:{id}")}));
     alone.tool("osascript", "for last; do :; done; echo \"$last\" >last; cat answer");
-    for (answer, state) in [("true", "partial"), ("false", "failed"), ("none", "failed")] {
+    for (answer, state) in [("true", "partial"), ("false", "failed"), ("none", "unavailable")] {
         fs::write(world.path("answer"), answer).unwrap();
         let (code, value, _) = alone.focus(&[]);
         assert_eq!((code, &value["state"]), (Some(1), &json!(state)), "{answer}: {value}");
