@@ -156,12 +156,52 @@ const TABLE: [u8; SLOTS] = {
     table
 };
 
+/// A key as it stands in a compact record, `"NAME":`.
+#[derive(Clone, Copy)]
+struct Label {
+    words: [u64; 3],
+    len: u32,
+}
+
+/// The labels of [`Key::ALL`].
+static LABELS: [Label; Key::ALL.len()] = {
+    let mut labels = [Label { words: [0; 3], len: 0 }; Key::ALL.len()];
+    let mut i = 0;
+    while i < labels.len() {
+        let name = Key::ALL[i].name().as_bytes();
+        let mut at = 0;
+        while at < name.len() + 3 {
+            let byte = match at {
+                0 => b'"',
+                at if at <= name.len() => name[at - 1],
+                at if at == name.len() + 1 => b'"',
+                _ => b':',
+            };
+            labels[i].words[at / 8] |= (byte as u64) << (at % 8 * 8);
+            at += 1;
+        }
+        labels[i].len = at as u32;
+        i += 1;
+    }
+    labels
+};
+
 impl Key {
-    /// Finds the key behind `last` if it has this name: most records have their
-    /// keys in one order.
-    pub(crate) fn next_is(last: Option<Key>, name: &[u8]) -> Option<Key> {
-        let next = *Key::ALL.get(last.map_or(0, |key| key as usize + 1))?;
-        text::same_bytes(next.name().as_bytes(), name).then_some(next)
+    /// The key of this place in [`Key::ALL`] and the length of its label, if
+    /// `bytes` begin with that: most records have their keys in one order and no
+    /// blanks around them.
+    #[inline(always)]
+    pub(crate) fn labels(place: usize, bytes: &[u8]) -> Option<(Key, usize)> {
+        let (key, label) = (*Key::ALL.get(place)?, LABELS.get(place)?);
+        let [a, b, c] = [0, 8, 16].map(|at| text::word_at(bytes, at));
+        let (a, b, c) = (a? ^ label.words[0], b? ^ label.words[1], c? ^ label.words[2]);
+        // What stands behind the label is shifted out.
+        let differs = match label.len {
+            0..=8 => a << (64 - 8 * label.len),
+            9..=16 => a | b << (128 - 8 * label.len),
+            _ => a | b | c << (192 - 8 * label.len),
+        };
+        (differs == 0).then_some((key, label.len as usize))
     }
 
     /// Finds a key by its unescaped name.

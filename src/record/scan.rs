@@ -203,18 +203,23 @@ impl Scan {
         c.want(b'{')?;
         c.space();
         if !c.eat(b'}') {
+            let mut next = 0;
             loop {
-                c.want(b'"')?;
-                let start = c.at;
-                let key_escaped = c.string()?;
-                let key = (start as u32, c.at as u32 - 1);
+                let mut field = match Key::labels(next, c.rest()) {
+                    Some((known, len)) => {
+                        let start = c.at as u32 + 1;
+                        c.at += len;
+                        let key = (start, c.at as u32 - 2);
+                        Field { key, known: Some(known), ..NO_FIELD }
+                    }
+                    None => c.any_key()?,
+                };
+                next = field.known.map_or(next, |key| key as usize + 1);
                 c.space();
-                c.want(b':')?;
-                c.space();
                 let start = c.at;
-                let kind = c.value()?;
-                let value = (start as u32, c.at as u32);
-                self.push(c.bytes, Field { key, value, kind, known: None, key_escaped })?;
+                field.kind = c.value()?;
+                field.value = (start as u32, c.at as u32);
+                self.push(c.bytes, field)?;
                 c.space();
                 if c.eat(b',') {
                     c.space();
@@ -229,24 +234,17 @@ impl Scan {
     }
 
     #[inline(always)]
-    fn push(&mut self, bytes: &[u8], mut field: Field) -> Result<(), FaultKind> {
+    fn push(&mut self, bytes: &[u8], field: Field) -> Result<(), FaultKind> {
         if self.len == MAX_KEYS {
             return Err(FaultKind::Keys);
         }
-        let name = field.key(bytes);
-        let key_is_escaped = field.key_escaped;
-        field.known = if key_is_escaped {
-            name.copy(&mut [0; 32]).and_then(|n| Key::find(n.as_bytes()))
-        } else {
-            let last = self.len.checked_sub(1).and_then(|at| self.fields[at].known);
-            Key::next_is(last, name.raw()).or_else(|| Key::find(name.raw()))
-        };
         match field.known {
             Some(key) if self.at[key as usize] != 0 => {
                 return Err(FaultKind::Duplicate(Some(key)));
             }
             Some(key) => self.at[key as usize] = self.len as u8 + 1,
             None => {
+                let name = field.key(bytes);
                 let others = self.fields().iter().filter(|f| f.known.is_none());
                 if others.map(|f| f.key(bytes)).any(|other| other.same(name)) {
                     return Err(FaultKind::Duplicate(None));
@@ -320,6 +318,10 @@ impl Cursor<'_> {
         let hit = self.peek() == Some(byte);
         self.at += usize::from(hit);
         hit
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.at..).unwrap_or(b"")
     }
 
     fn want(&mut self, byte: u8) -> Result<(), FaultKind> {
@@ -402,6 +404,24 @@ impl Cursor<'_> {
             self.at += 1;
         }
         Ok(value)
+    }
+
+    /// Passes a key and its colon; the field has no value yet.
+    #[inline(never)]
+    fn any_key(&mut self) -> Result<Field, FaultKind> {
+        self.want(b'"')?;
+        let start = self.at as u32;
+        let key_escaped = self.string()?;
+        let mut field = Field { key: (start, self.at as u32 - 1), key_escaped, ..NO_FIELD };
+        let name = field.key(self.bytes);
+        field.known = if key_escaped {
+            name.copy(&mut [0; 32]).and_then(|n| Key::find(n.as_bytes()))
+        } else {
+            Key::find(name.raw())
+        };
+        self.space();
+        self.want(b':')?;
+        Ok(field)
     }
 
     /// Passes a value at level 2.
@@ -501,10 +521,9 @@ impl Cursor<'_> {
     }
 
     fn digits(&mut self) -> Result<(), FaultKind> {
-        let rest = self.bytes.get(self.at..).unwrap_or(b"");
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += count;
-        if count > 0 { Ok(()) } else { Err(FaultKind::Syntax) }
+        let start = self.at;
+        self.at = digits_end(self.bytes, start);
+        if self.at > start { Ok(()) } else { Err(FaultKind::Syntax) }
     }
 
     #[inline(never)]
@@ -565,6 +584,23 @@ fn quote_at(bytes: &[u8], mut at: usize) -> Option<usize> {
         at += 8;
     }
     bytes.get(at..)?.iter().position(|b| *b == b'"').map(|more| at + more)
+}
+
+/// Where the digits that start at `at` end.
+#[inline(always)]
+fn digits_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(bytes, at) {
+        let value = word ^ (ONES * b'0' as u64);
+        let hit = (value.wrapping_add(ONES * 0x76) | value) & TOPS;
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
 }
 
 /// Where the run that starts at `at`, without quote, backslash or control
