@@ -1,10 +1,12 @@
 #!/bin/sh
 # Prints the flags that rustc is given for a target, a TOML array: a static
 # program without position independence and with as few pages as can be, for
-# its start is half of a hook.
+# its start is half of a hook, and without the names of this machine's
+# directories.
 set -eu
 target=${1:?usage: flags.sh TARGET}
-case $target in *-linux-*) ;; *) echo '[]'; exit 0 ;; esac
+unnamed="--remap-path-prefix=${CARGO_HOME:-${HOME-}/.cargo}/registry/src=crates"
+case $target in *-linux-*) ;; *) echo "['$unnamed']"; exit 0 ;; esac
 
 here=$(cd "$(dirname "$0")" && pwd)
 plain='-Ctarget-feature=+crt-static -Crelocation-model=static -Clink-arg=-Wl,-z,noseparate-code'
@@ -32,4 +34,4 @@ case $target in
         ;;
 esac
 # shellcheck disable=SC2086 # words
-printf "'%s'," $plain | sed 's/^/[/; s/,$/]/'
+printf "'%s'," $plain $unnamed | sed 's/^/[/; s/,$/]/'
