@@ -38,7 +38,7 @@ build/tongs: FORCE
 	build/tongs --install-links build
 
 check: build/tongs lint-man
-	TONGS_BIN="$$PWD/build/tongs" $(CARGO) test --locked --tests
+	TONGS_BIN="$$PWD/build/tongs" $(CARGO) test --locked --workspace --tests
 
 demo: build/tongs
 	@sh packaging/demo.sh build
@@ -56,14 +56,14 @@ interop: build/tongs
 sweep: build/tongs
 	TONGS_BIN="$$PWD/build/tongs" TONGS_TEST_SWEEP=all $(CARGO) test --locked --test sweep -- --nocapture
 
-FMT = $(CARGO) fmt -- --config-path packaging/rustfmt.toml
+FMT = $(CARGO) fmt --all -- --config-path packaging/rustfmt.toml
 
 fmt:
 	$(FMT)
 
 lint: lint-man
 	$(FMT) --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 lint-man:
 	@if command -v mandoc >/dev/null 2>&1; then \

@@ -20,7 +20,8 @@ pub mod focus;
 pub mod harness;
 pub mod install;
 pub mod probe;
-pub mod record;
 pub mod store;
 pub mod sys;
 pub mod terminal;
+
+pub use tongs_record as record;
