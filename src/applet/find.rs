@@ -329,9 +329,9 @@ fn says(record: &Checked<'_>, derived: &Derived, query: &str) -> Option<bool> {
     {
         return Some(true);
     }
-    let lower = query.to_lowercase();
+    let lower = query.to_ascii_lowercase();
     let rest = [Key::CanonicalId, Key::SessionId, Key::Cwd, Key::Branch].map(text);
-    let holds = |text: &Text<'_>| text.to_string().to_lowercase().contains(&lower);
+    let holds = |text: &Text<'_>| text.to_string().to_ascii_lowercase().contains(&lower);
     whole.iter().chain(&rest).any(holds).then_some(false)
 }
 
