@@ -113,7 +113,8 @@ impl<'e> Writer<'_, 'e> {
                         let _ = session.remove(&unresolved, self.scratch, |_| true);
                     }
                     core::mem::drop(session);
-                    if let Some(process) = owner {
+                    let begins = first || draft.event.kind == Kind::Start;
+                    if let Some(process) = owner.filter(|_| begins) {
                         self.follow(draft, &process, &identity, first);
                     }
                     return Ok(Wrote::Record(status));
@@ -152,6 +153,7 @@ impl<'e> Writer<'_, 'e> {
     /// record of the process itself and, where a process holds one session at a
     /// time, the session that it reported last. Their locks are taken after this
     /// one's were let go. What fails here goes by itself when the process ends.
+    /// Only the first event and a start have anything to follow.
     #[inline(never)] // not on the way of most events
     fn follow(&mut self, draft: &mut Draft<'_>, process: &Process, identity: &Hex, first: bool) {
         let mut more = false;
@@ -166,8 +168,7 @@ impl<'e> Writer<'_, 'e> {
                 }
             }
         }
-        let supersedes = (first || draft.event.kind == Kind::Start)
-            && draft.row.sessions == Sessions::One
+        let supersedes = draft.row.sessions == Sessions::One
             && draft.event.subagent.is_empty()
             && draft.kind == "session";
         if supersedes {
