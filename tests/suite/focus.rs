@@ -1,5 +1,16 @@
 //! Going to a session's pane, with real servers of tmux and real terminals for
 //! their clients.
+//!
+//! Public reports of what went wrong elsewhere, by their numbers in this project's
+//! list: TC-107 and TC-112 (the pane that is looked at was taken for the agent's)
+//! and TC-113 (an agent in tmux is not below its terminal):
+//! `an_agent_below_other_shells_is_in_their_pane`, and every test whose client
+//! looks at another pane; TC-110 (the wrong client of several, a nested attach that
+//! hangs): `inside_tmux_the_caller_s_client_goes_there_and_no_other`,
+//! `another_server_is_gone_to_and_named_and_one_inside_is_shown`; TC-111 (a pane's
+//! number is another server's as well): `fifty_of_fifty_jumps_…` and
+//! `a_pane_id_that_was_given_again_is_not_the_agent_s`. TC-103, settings of another
+//! machine, is no matter of focus: `doctor` names the files that it read.
 
 use std::fs;
 use std::io::{Read, Write};
