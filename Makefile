@@ -9,6 +9,9 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 unitdir = $(prefix)/lib/systemd/user
+bashdir = $(datadir)/bash-completion/completions
+zshdir = $(datadir)/zsh/site-functions
+fishdir = $(datadir)/fish/vendor_completions.d
 DESTDIR =
 CARGO = cargo
 PYTHON = python3
@@ -24,6 +27,9 @@ UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer
 PLISTS = tongs.notify.plist tongs.cleanup.plist
 EXAMPLES = push-to-phone.sh pick-session.sh
 SNIPPETS = tmux.conf starship.toml prompt.bash prompt.zsh prompt.fish
+
+# Whose completion each shell looks for by its name; the file is tongs's.
+COMPLETED = tongs-agents tongs-hook tongs-bridge-import
 
 all: build/tongs
 
@@ -89,6 +95,14 @@ install:
 	for plist in $(PLISTS); do place "launchd/$$plist" "$(datadir)/tongs/launchd/$$plist"; done; \
 	for name in $(SNIPPETS); do place "examples/$$name" "$(datadir)/tongs/examples/$$name"; done; \
 	for name in $(EXAMPLES); do place "examples/$$name" "$(datadir)/tongs/examples/$$name" 755; done
+	$(INSTALL) -d "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
+	$(INSTALL) -m 644 packaging/completions/tongs.bash "$(DESTDIR)$(bashdir)/tongs"
+	$(INSTALL) -m 644 packaging/completions/_tongs "$(DESTDIR)$(zshdir)/_tongs"
+	$(INSTALL) -m 644 packaging/completions/tongs.fish "$(DESTDIR)$(fishdir)/tongs.fish"
+	@set -e; for name in $(COMPLETED); do \
+	    ln -sf tongs "$(DESTDIR)$(bashdir)/$$name"; \
+	    ln -sf tongs.fish "$(DESTDIR)$(fishdir)/$$name.fish"; \
+	done
 	@set -e; tongs="$(DESTDIR)$(bindir)/tongs"; dir="$(DESTDIR)$(datadir)/tongs/hooks"; \
 	"$$tongs" agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
 	    file=$${rest##*/}; case $$file in *.*) end=.$${file##*.} ;; *) end= ;; esac; \
@@ -100,6 +114,10 @@ install:
 uninstall:
 	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents
 	rm -rf "$(DESTDIR)$(datadir)/tongs"
+	rm -f "$(DESTDIR)$(zshdir)/_tongs"
+	for name in tongs $(COMPLETED); do \
+	    rm -f "$(DESTDIR)$(bashdir)/$$name" "$(DESTDIR)$(fishdir)/$$name.fish"; \
+	done
 	for unit in $(UNITS); do rm -f "$(DESTDIR)$(unitdir)/$$unit"; done
 	cd "$(DESTDIR)$(mandir)" && rm -f $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%)
 

@@ -15,6 +15,7 @@ mod budget;
 mod cases;
 /// The maintainer.
 mod cleanup;
+mod completions;
 /// Finding the session behind a launch, a terminal, a process or an id.
 mod find;
 /// Going to a session's pane.

@@ -14,7 +14,7 @@ use crate::world::{Ran, World, claude, eventually, finish, has_tool};
 
 /// A terminal of so many columns and rows with a shell in it; ends with all that
 /// runs in it when dropped.
-struct Screen<'w> {
+pub struct Screen<'w> {
     world: &'w World,
     socket: PathBuf,
 }
@@ -27,7 +27,7 @@ impl Drop for Screen<'_> {
 
 impl<'w> Screen<'w> {
     /// `None` where tmux is not installed.
-    fn start(world: &'w World, size: (usize, usize), test: &str) -> Option<Screen<'w>> {
+    pub fn start(world: &'w World, size: (usize, usize), test: &str) -> Option<Screen<'w>> {
         if !has_tool("tmux", test) {
             return None;
         }
@@ -109,7 +109,7 @@ impl<'w> Screen<'w> {
 
     /// Waits until this holds of the screen's text, and returns it.
     #[track_caller]
-    fn until(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
+    pub fn until(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let mut last = String::new();
         let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while std::time::Instant::now() < end {
@@ -123,12 +123,12 @@ impl<'w> Screen<'w> {
     }
 
     /// Presses keys by tmux's names.
-    fn keys(&self, keys: &[&str]) {
+    pub fn keys(&self, keys: &[&str]) {
         self.good(&[&["send-keys"], keys].concat());
     }
 
     /// Types a text.
-    fn types(&self, text: &str) {
+    pub fn types(&self, text: &str) {
         self.good(&["send-keys", "-l", text]);
     }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -793,6 +793,15 @@ fn the_units_are_installed_and_are_what_systemd_takes() {
         verify.env("XDG_RUNTIME_DIR", world.path("home"));
         let ran = finish(verify, b"");
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    }
+    for (from, to) in [
+        ("bash-completion/completions/tongs-hook", "tongs.bash"),
+        ("zsh/site-functions/_tongs", "_tongs"),
+        ("fish/vendor_completions.d/tongs-agents.fish", "tongs.fish"),
+    ] {
+        let installed = fs::read(prefix.join("share").join(from)).unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(installed == fs::read(root.join("packaging/completions").join(to)).unwrap());
     }
     make("uninstall");
     let mut find = Command::new("find");
