@@ -2,6 +2,7 @@
 //! readers, into a hash for ids.
 
 use super::Text;
+use super::scan::is_easy;
 use super::sha256::Sha256;
 
 /// Something that takes bytes.
@@ -124,20 +125,52 @@ fn put_char(sink: &mut impl Sink, c: char, style: Style) {
 /// Writes a string with its quotes.
 pub fn string(sink: &mut impl Sink, text: &str, style: Style) {
     sink.put(b"\"");
-    let special =
-        |b: u8| b == b'"' || b == b'\\' || b < 0x20 || (b >= 0x7f && style == Style::Shown);
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(special) {
-        let (plain, tail) = rest.split_at(at);
+    loop {
+        let (plain, tail) = rest.split_at(plain_end(rest, style));
         sink.put(plain.as_bytes());
         let mut chars = tail.chars();
-        if let Some(c) = chars.next() {
-            put_char(sink, c, style);
-        }
+        let Some(c) = chars.next() else { break };
+        put_char(sink, c, style);
         rest = chars.as_str();
     }
-    sink.put(rest.as_bytes());
     sink.put(b"\"");
+}
+
+/// Where the start of a text ends that is written as it stands.
+#[inline(never)]
+fn plain_end(text: &str, style: Style) -> usize {
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'"' | b'\\' | ..=0x1f => break,
+            0x7f.. if style == Style::Shown => match text[at..].chars().next() {
+                Some(c) if !is_hidden(c) => at += c.len_utf8(),
+                _ => break,
+            },
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// Where the next string or blank of a JSON value begins.
+#[inline(never)]
+fn mark_at(json: &str) -> Option<usize> {
+    json.bytes().position(|b| matches!(b, b'"' | b' ' | b'\t' | b'\n' | b'\r'))
+}
+
+/// Where a string ends whose opening quote was passed, and whether it holds an
+/// escape.
+#[inline(never)]
+fn string_end(text: &str) -> (usize, bool) {
+    let mut end = 0;
+    let mut escaped = false;
+    while let Some(b) = text.as_bytes().get(end).filter(|b| **b != b'"') {
+        escaped |= *b == b'\\';
+        end += if *b == b'\\' { 2 } else { 1 };
+    }
+    (end, escaped)
 }
 
 /// Writes a scanned text with its quotes, unescaped and escaped again.
@@ -175,19 +208,14 @@ pub fn int(sink: &mut impl Sink, mut value: u64) {
 /// given style.
 pub fn value(sink: &mut impl Sink, json: &[u8], style: Style) {
     let mut rest = core::str::from_utf8(json).unwrap_or("null");
-    while let Some(at) = rest.find(['"', ' ', '\t', '\n', '\r']) {
+    while let Some(at) = mark_at(rest) {
         sink.put(&rest.as_bytes()[..at]);
         let tail = &rest[at + 1..];
         if rest.as_bytes()[at] != b'"' {
             rest = tail;
             continue;
         }
-        let mut end = 0;
-        let mut escaped = false;
-        while let Some(b) = tail.as_bytes().get(end).filter(|b| **b != b'"') {
-            escaped |= *b == b'\\';
-            end += if *b == b'\\' { 2 } else { 1 };
-        }
+        let (end, escaped) = string_end(tail);
         text(sink, Text::new(tail.get(..end).unwrap_or("").as_bytes(), escaped), style);
         rest = tail.get(end + 1..).unwrap_or("");
     }
@@ -262,5 +290,22 @@ impl<'s, S: Sink> Object<'s, S> {
     /// Closes the object.
     pub fn close(self) {
         self.sink.put(b"}");
+    }
+}
+
+/// What is generic is compiled with its user, for size; this is not, for a list
+/// of sessions does it for every field.
+impl Object<'_, Vec<u8>> {
+    /// Writes a member that was scanned, as a terminal may get it.
+    #[inline(never)]
+    pub fn shown(&mut self, name: Text<'_>, json: &[u8]) {
+        let name_stands = is_easy(name.raw());
+        let sink = self.raw_key(name, if name_stands { Style::Stored } else { Style::Shown });
+        // Within a string or a number no blank is one too many.
+        if is_easy(json) && !matches!(json.first(), Some(b'{' | b'[')) {
+            sink.put(json);
+        } else {
+            value(sink, json, Style::Shown);
+        }
     }
 }

@@ -265,7 +265,7 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// Reads the entries of `object`, the bytes of a value of [`Kind::Object`].
     pub fn of(object: &'a [u8]) -> Entries<'a> {
-        let easy = is_printable(object) && memchr(b'\\', object).is_none();
+        let easy = is_easy(object);
         Entries { cursor: Cursor { bytes: object, at: 0, spaced: false, easy } }
     }
 }
@@ -549,6 +549,12 @@ impl Cursor<'_> {
 
 const ONES: u64 = u64::MAX / 255;
 const TOPS: u64 = ONES << 7;
+
+/// Whether all bytes are printable ASCII without a backslash: a string of such
+/// bytes ends at the next quote and means what it says.
+pub(super) fn is_easy(bytes: &[u8]) -> bool {
+    is_printable(bytes) && memchr(b'\\', bytes).is_none()
+}
 
 /// Whether all bytes are printable ASCII, eight at a time, four times a step.
 #[inline(always)]

@@ -75,7 +75,7 @@ impl Derived {
 
 /// Writes a session: the record with its derived fields, as one object on one
 /// line.
-pub fn put_session(sink: &mut impl Sink, record: &Checked<'_>, derived: &Derived) {
+pub fn put_session(sink: &mut Vec<u8>, record: &Checked<'_>, derived: &Derived) {
     if record.verbatim {
         let bytes = record.bytes();
         sink.put(bytes.get(..bytes.len() - 1).unwrap_or(b"{"));
@@ -138,7 +138,7 @@ const fn member<const N: usize>(name: &str) -> [u8; N] {
 }
 
 /// Writes a record's fields, normalised, without the closing brace.
-fn put_anew(sink: &mut impl Sink, record: &Checked<'_>) {
+fn put_anew(sink: &mut Vec<u8>, record: &Checked<'_>) {
     let bytes = record.bytes();
     let mut object = Object::open(sink);
     for field in record.fields() {
@@ -146,10 +146,7 @@ fn put_anew(sink: &mut impl Sink, record: &Checked<'_>) {
             Some(key) if key.is_derived() || is_settled(key) => {}
             Some(key) if record.legacy && dropped_from_legacy(key) => {}
             Some(key) if !key.has_shape(field.kind) => {}
-            _ => {
-                let name = object.raw_key(field.key(bytes), Style::Shown);
-                out::value(name, field.value(bytes), Style::Shown);
-            }
+            _ => object.shown(field.key(bytes), field.value(bytes)),
         }
     }
     // What a reader may rely on, whatever the writer left out.
