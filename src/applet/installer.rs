@@ -149,19 +149,36 @@ impl Installer<'_> {
         Ok(changed)
     }
 
-    /// Registers the server for agents with a harness; `None` where that is to be
-    /// done by hand.
-    pub fn register(&self, recipe: &Recipe, dry: bool) -> Option<(Site, Result<Changed, Problem>)> {
-        let (servers, site) = (recipe.servers.as_ref()?, self.machine.servers(recipe)?);
-        let program = match self.hook.rsplit_once('/') {
+    /// The path of the program that serves agents.
+    fn server(&self) -> String {
+        match self.hook.rsplit_once('/') {
             Some((dir, _)) => format!("{dir}/{}", server::PROGRAM),
             None => server::PROGRAM.to_string(),
+        }
+    }
+
+    /// How the server for agents stands with a harness, in a word; `None` where it
+    /// has none.
+    pub fn registered(&self, recipe: &Recipe) -> Option<(Site, Result<&'static str, Problem>)> {
+        let (servers, site) = (recipe.servers.as_ref().ok()?, self.machine.servers(recipe)?);
+        let look = || {
+            let was = Place::find(&site.path).and_then(|place| place.read());
+            let was = was.map_err(|t| problem(&t, &|| None))?;
+            server::look(servers, was.text.as_deref(), &self.server()).map_err(|r| refused(&r))
         };
+        let standing = look();
+        Some((site, standing))
+    }
+
+    /// Registers the server for agents with a harness; `None` where it has none.
+    pub fn register(&self, recipe: &Recipe, dry: bool) -> Option<(Site, Result<Changed, Problem>)> {
+        let (servers, site) = (recipe.servers.as_ref().ok()?, self.machine.servers(recipe)?);
+        let program = self.server();
         let want = |old: Option<&str>| server::put(servers, old, &program).map(Wanted::Text);
         let had = |old: &str| {
             let hooks = self.machine.sites(recipe).into_iter().find(|s| s.path == site.path);
             let ours = hooks.is_some_and(|s| self.has_ours(recipe, &s, old).unwrap_or(false));
-            ours || server::take(servers, old).is_ok_and(|taken| taken.is_some())
+            ours || server::take(servers, old, None).is_ok_and(|taken| taken.is_some())
         };
         let snippet = || server::put(servers, None, &program).ok();
         let changed = self.change(recipe.agent, &site, dry, &want, &had, &snippet);
@@ -177,11 +194,15 @@ impl Installer<'_> {
         shared: bool,
         dry: bool,
     ) -> Result<Changed, Problem> {
-        let Some(servers) = &recipe.servers else { return Ok(Changed::nothing()) };
+        let Ok(servers) = &recipe.servers else { return Ok(Changed::nothing()) };
         let before = self.backups.as_ref().and_then(|b| b.find(recipe.agent, &site.path));
         let want = |old: Option<&str>| {
             let Some(old) = old else { return Ok(Wanted::Same) };
-            let Some(text) = server::take(servers, old)? else { return Ok(Wanted::Same) };
+            let was = match &before {
+                Some(Before::Text(text)) => Some(text.as_str()),
+                _ => None,
+            };
+            let Some(text) = server::take(servers, old, was)? else { return Ok(Wanted::Same) };
             let made = matches!(before, Some(Before::Absent)) && !shared;
             let gone = made && server::is_bare(servers, &text);
             Ok(if gone { Wanted::Nothing } else { Wanted::Text(text) })

@@ -120,7 +120,7 @@ impl Machine<'_> {
     /// The file in which a harness lists its servers.
     pub fn servers(&self, recipe: &Recipe) -> Option<Site> {
         let home = self.home_of(&recipe.home);
-        let path = match recipe.servers.as_ref()?.file {
+        let path = match &recipe.servers.as_ref().ok()?.file {
             Listed::In(name) => format!("{home}/{name}"),
             Listed::Prefer(first, second) => {
                 let first = format!("{home}/{first}");
@@ -130,6 +130,7 @@ impl Machine<'_> {
                 let moved = recipe.home.var.and_then(|var| self.var(var)).is_some();
                 format!("{}/{name}", if moved { &home } else { &self.home })
             }
+            Listed::Of(home, name) => format!("{}/{name}", self.home_of(home)),
         };
         Some(Site { path, event: "", mode: 0o600, whole: None })
     }

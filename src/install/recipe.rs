@@ -35,9 +35,9 @@ pub struct Recipe {
     pub runs: Runs,
     /// The settings that turn hooks off.
     pub switches: &'static [Switch],
-    /// Where it lists the servers that it starts for its agents; `None` where
-    /// that is to be done by hand.
-    pub servers: Option<Servers>,
+    /// Where it lists the servers that it starts for its agents; else why it has
+    /// none.
+    pub servers: Result<Servers, &'static str>,
     /// What the user has to do after the first installation; empty for nothing
     /// but starting open sessions anew.
     pub then: &'static str,
@@ -244,6 +244,11 @@ const fn json(below: &'static [&'static str], entry: fn(&str) -> Value) -> serve
     server::Shape::Json(Dialect::Comments, below, entry)
 }
 
+/// `mcpServers` in a file of the home.
+const fn in_file(name: &'static str) -> Result<Servers, &'static str> {
+    Ok(Servers { file: Listed::In(name), shape: json(&["mcpServers"], server::plain) })
+}
+
 const PLAIN: Recipe = Recipe {
     agent: "",
     row: "",
@@ -255,7 +260,7 @@ const PLAIN: Recipe = Recipe {
     events: &[],
     runs: Runs::Shell,
     switches: &[],
-    servers: None,
+    servers: Err(""),
     then: "",
 };
 
@@ -296,7 +301,7 @@ pub static RECIPES: [Recipe; 22] = [
                 true,
             ),
         ],
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::Beside(".claude.json"),
             shape: json(&["mcpServers"], server::typed),
         }),
@@ -324,7 +329,7 @@ pub static RECIPES: [Recipe; 22] = [
         ],
         switches: &[Switch::Toml("config.toml", &["features", "hooks"], false)],
         then: "Codex runs no hook that was not reviewed: start codex, enter /hooks and trust them",
-        servers: Some(Servers { file: Listed::In("config.toml"), shape: server::Shape::Toml }),
+        servers: Ok(Servers { file: Listed::In("config.toml"), shape: server::Shape::Toml }),
         ..PLAIN
     },
     Recipe {
@@ -354,10 +359,7 @@ pub static RECIPES: [Recipe; 22] = [
             Switch::Names(&["hooksConfig", "disabled"], "tongs"),
             Switch::Here(&["hooksConfig", "enabled"], false),
         ],
-        servers: Some(Servers {
-            file: Listed::In("settings.json"),
-            shape: json(&["mcpServers"], server::plain),
-        }),
+        servers: in_file("settings.json"),
         ..PLAIN
     },
     Recipe {
@@ -387,7 +389,7 @@ pub static RECIPES: [Recipe; 22] = [
             "sessionEnd",
         ],
         switches: &[Switch::There("settings.json", &["disableAllHooks"], true)],
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::In("mcp-config.json"),
             shape: json(&["mcpServers"], server::local),
         }),
@@ -417,10 +419,7 @@ pub static RECIPES: [Recipe; 22] = [
             "preCompact",
             "sessionEnd",
         ],
-        servers: Some(Servers {
-            file: Listed::In("mcp.json"),
-            shape: json(&["mcpServers"], server::plain),
-        }),
+        servers: in_file("mcp.json"),
         ..PLAIN
     },
     Recipe {
@@ -434,7 +433,7 @@ pub static RECIPES: [Recipe; 22] = [
         },
         files: Files::One("plugins/tongs.js"),
         shape: Shape::Plugin(Plugin::OpenCode),
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::Prefer("opencode.jsonc", "opencode.json"),
             shape: json(&["mcp"], server::listed),
         }),
@@ -447,6 +446,9 @@ pub static RECIPES: [Recipe; 22] = [
         files: Files::One("extensions/tongs.ts"),
         shape: Shape::Plugin(Plugin::Pi),
         then: "enter /reload in open sessions",
+        servers: Err(
+            "it is no client of such servers; its agents can run 'tongs-agents status --json'",
+        ),
         ..PLAIN
     },
     Recipe {
@@ -472,10 +474,7 @@ pub static RECIPES: [Recipe; 22] = [
             "SessionEnd",
         ],
         switches: &[Switch::Here(&["disableAllHooks"], true)],
-        servers: Some(Servers {
-            file: Listed::In("settings.json"),
-            shape: json(&["mcpServers"], server::plain),
-        }),
+        servers: in_file("settings.json"),
         ..PLAIN
     },
     Recipe {
@@ -496,7 +495,7 @@ pub static RECIPES: [Recipe; 22] = [
             "SessionEnd",
         ],
         then: "Droid asks for a review of changed hooks: start droid and enter /hooks",
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::In("mcp.json"),
             shape: json(&["mcpServers"], server::typed),
         }),
@@ -526,6 +525,7 @@ pub static RECIPES: [Recipe; 22] = [
             "PostCompact",
             "SessionEnd",
         ],
+        servers: in_file("mcp.json"),
         ..PLAIN
     },
     Recipe {
@@ -550,6 +550,7 @@ pub static RECIPES: [Recipe; 22] = [
             "PostCompact",
             "SessionEnd",
         ],
+        servers: in_file("mcp.json"),
         ..PLAIN
     },
     Recipe {
@@ -575,6 +576,7 @@ pub static RECIPES: [Recipe; 22] = [
             "PostCompact",
             "SessionEnd",
         ],
+        servers: Ok(Servers { file: Listed::In("config.toml"), shape: server::Shape::Toml }),
         ..PLAIN
     },
     Recipe {
@@ -592,6 +594,7 @@ pub static RECIPES: [Recipe; 22] = [
         events: &["PreInvocation", "PostToolUse", "Stop"],
         runs: Runs::Reply("{}"),
         switches: &[Switch::Here(&["tongs", "enabled"], false)],
+        servers: in_file("mcp_config.json"),
         ..PLAIN
     },
     Recipe {
@@ -610,6 +613,10 @@ pub static RECIPES: [Recipe; 22] = [
             "Stop",
             "SessionEnd",
         ],
+        servers: Ok(Servers {
+            file: Listed::Of(config("goose"), "config.yaml"),
+            shape: server::Shape::Yaml("extensions", "cmd", server::extension),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -624,10 +631,7 @@ pub static RECIPES: [Recipe; 22] = [
             ..NESTED
         }),
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
-        servers: Some(Servers {
-            file: Listed::In("settings/mcp.json"),
-            shape: json(&["mcpServers"], server::plain),
-        }),
+        servers: in_file("settings/mcp.json"),
         ..PLAIN
     },
     Recipe {
@@ -637,6 +641,7 @@ pub static RECIPES: [Recipe; 22] = [
         files: Files::Each("agents", ".json"),
         shape: Shape::Json(Json { nest: Nest::Flat, entry: kiro_2, ..NESTED }),
         events: &["agentSpawn", "userPromptSubmit", "preToolUse", "postToolUse", "stop"],
+        servers: in_file("settings/mcp.json"),
         ..PLAIN
     },
     Recipe {
@@ -657,10 +662,7 @@ pub static RECIPES: [Recipe; 22] = [
             "post_mcp_tool_use",
             "post_cascade_response",
         ],
-        servers: Some(Servers {
-            file: Listed::In("mcp_config.json"),
-            shape: json(&["mcpServers"], server::plain),
-        }),
+        servers: in_file("mcp_config.json"),
         ..PLAIN
     },
     Recipe {
@@ -680,6 +682,10 @@ pub static RECIPES: [Recipe; 22] = [
             "Stop",
             "SessionEnd",
         ],
+        servers: Ok(Servers {
+            file: Listed::In("config.json"),
+            shape: server::Shape::Json(Dialect::Five, &["mcpServers"], server::plain),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -689,7 +695,7 @@ pub static RECIPES: [Recipe; 22] = [
         files: Files::One("crush.json"),
         shape: Shape::Json(Json { nest: Nest::Flat, entry: named_5, ..NESTED }),
         events: &["PreToolUse"],
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::In("crush.json"),
             shape: json(&["mcp"], server::typed),
         }),
@@ -712,6 +718,18 @@ pub static RECIPES: [Recipe; 22] = [
             "PreCompact",
         ],
         then: "turn hooks on in Cline's settings",
+        servers: Ok(Servers {
+            file: Listed::Of(
+                Home {
+                    var: Some(Var::CLINE_DATA_DIR),
+                    below_var: "settings",
+                    xdg: false,
+                    below: ".cline/data/settings",
+                },
+                "cline_mcp_settings.json",
+            ),
+            shape: json(&["mcpServers"], server::typed),
+        }),
         ..PLAIN
     },
     Recipe {
@@ -720,7 +738,7 @@ pub static RECIPES: [Recipe; 22] = [
         home: config("amp"),
         files: Files::One("plugins/tongs.ts"),
         shape: Shape::Plugin(Plugin::Amp),
-        servers: Some(Servers {
+        servers: Ok(Servers {
             file: Listed::In("settings.json"),
             shape: json(&["amp.mcpServers"], server::plain),
         }),
@@ -744,6 +762,10 @@ pub static RECIPES: [Recipe; 22] = [
         ],
         runs: Runs::Words,
         then: "Hermes asks for your consent to each hook when it starts the next time",
+        servers: Ok(Servers {
+            file: Listed::In("config.yaml"),
+            shape: server::Shape::Yaml("mcp_servers", "command", server::plain),
+        }),
         ..PLAIN
     },
 ];
@@ -809,6 +831,13 @@ mod tests {
             sorted.sort_unstable();
             sorted.dedup();
             assert_eq!(sorted.len(), recipe.events.len(), "{}", recipe.agent);
+        }
+    }
+
+    #[test]
+    fn a_recipe_without_servers_says_why() {
+        for recipe in &RECIPES {
+            assert!(recipe.servers.as_ref().err().is_none_or(|why| !why.is_empty()));
         }
     }
 

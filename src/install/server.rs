@@ -2,8 +2,10 @@
 //! named `tongs` in the file that lists them.
 
 use super::plan::Refusal;
+use super::recipe::Home;
 use super::text::json::{self, Dialect, Node};
 use super::text::toml::{self, Item};
+use super::text::yaml;
 use super::text::{Step, Value};
 
 /// The name of the entry.
@@ -27,6 +29,8 @@ pub enum Listed {
     Prefer(&'static str, &'static str),
     /// Beside that directory, and in it where a variable moves it.
     Beside(&'static str),
+    /// In a directory of its own.
+    Of(Home, &'static str),
 }
 
 /// What the file holds.
@@ -35,6 +39,9 @@ pub enum Shape {
     Json(Dialect, &'static [&'static str], fn(&str) -> Value),
     /// TOML: a table `mcp_servers.tongs`.
     Toml,
+    /// YAML: the key of the servers, the key of an entry's program, and the entry
+    /// for a program.
+    Yaml(&'static str, &'static str, fn(&str) -> Value),
 }
 
 /// `command` and `args`, as most have it.
@@ -70,6 +77,19 @@ pub fn listed(program: &str) -> Value {
     ])
 }
 
+/// As goose has it, where it is an extension.
+pub fn extension(program: &str) -> Value {
+    Value::from([
+        ("enabled", true.into()),
+        ("type", "stdio".into()),
+        ("name", NAME.into()),
+        ("description", "Sessions of coding agents".into()),
+        ("cmd", program.into()),
+        ("args", vec!["mcp".into()].into()),
+        ("timeout", 300.into()),
+    ])
+}
+
 fn is_program(path: &str) -> bool {
     path.rsplit('/').next() == Some(PROGRAM)
 }
@@ -95,6 +115,9 @@ pub fn put(servers: &Servers, old: Option<&str>, program: &str) -> Result<String
     let (dialect, below, entry) = match servers.shape {
         Shape::Json(dialect, below, entry) => (dialect, below, entry),
         Shape::Toml => return put_toml(old.unwrap_or(""), program),
+        Shape::Yaml(below, key, entry) => {
+            return put_yaml(old.unwrap_or(""), below, key, program, &entry(program));
+        }
     };
     let entry = entry(program);
     let Some(old) = old else {
@@ -117,9 +140,14 @@ pub fn put(servers: &Servers, old: Option<&str>, program: &str) -> Result<String
     Ok(json::insert_at(old, dialect, &path, entry)?)
 }
 
-/// The file without the server; `None` where it is not in it.
-pub fn take(servers: &Servers, old: &str) -> Result<Option<String>, Refusal> {
-    let Shape::Json(dialect, below, _) = servers.shape else { return take_toml(old) };
+/// The file without the server; `None` where it is not in it. What holds nothing
+/// any more goes as well, unless the file held it `before` the server.
+pub fn take(servers: &Servers, old: &str, before: Option<&str>) -> Result<Option<String>, Refusal> {
+    let (dialect, below) = match servers.shape {
+        Shape::Json(dialect, below, _) => (dialect, below),
+        Shape::Toml => return take_toml(old),
+        Shape::Yaml(below, key, _) => return take_yaml(old, below, key, before),
+    };
     if old.trim().is_empty() {
         return Ok(None);
     }
@@ -130,7 +158,11 @@ pub fn take(servers: &Servers, old: &str) -> Result<Option<String>, Refusal> {
         return Ok(None);
     }
     let mut text = json::remove(old, dialect, &path)?;
+    let before = before.and_then(|text| json::parse(text, dialect).ok());
     while path.pop().is_some() && !path.is_empty() {
+        if before.as_ref().is_some_and(|before| before.at(&path).is_some()) {
+            break;
+        }
         let root = json::parse(&text, dialect)?;
         if root.at(&path).is_none_or(|node| !node.members().is_empty()) {
             break;
@@ -140,13 +172,24 @@ pub fn take(servers: &Servers, old: &str) -> Result<Option<String>, Refusal> {
     Ok(Some(text))
 }
 
+/// How the server stands in a file: `registered`, `moved`, where another path than
+/// this one is registered, or `missing`.
+pub fn look(servers: &Servers, old: Option<&str>, program: &str) -> Result<&'static str, Refusal> {
+    let Some(text) = old else { return Ok("missing") };
+    Ok(match (put(servers, old, program)? == text, take(servers, text, None)?) {
+        (true, _) => "registered",
+        (false, Some(_)) => "moved",
+        (false, None) => "missing",
+    })
+}
+
 /// Whether nothing is left but what an empty file has.
 pub fn is_bare(servers: &Servers, text: &str) -> bool {
     match servers.shape {
         Shape::Json(dialect, ..) => {
             json::parse(text, dialect).is_ok_and(|root| root.members().is_empty())
         }
-        Shape::Toml => text.trim().is_empty(),
+        Shape::Toml | Shape::Yaml(..) => text.trim().is_empty(),
     }
 }
 
@@ -192,6 +235,47 @@ fn take_toml(old: &str) -> Result<Option<String>, Refusal> {
         Ok(Some((table, true, true))) => Ok(Some(toml::remove(old, table.span))),
         // One with more in it is the user's, too.
         Ok(_) | Err(Refusal::NotOurs) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// The program of our entry in YAML; `None` where there is no entry of its name.
+fn in_yaml(text: &str, below: &str, key: &str) -> Result<Option<String>, Refusal> {
+    let root = yaml::parse(text)?;
+    let Some(entry) = root.get(below).and_then(|servers| servers.get(NAME)) else {
+        return Ok(None);
+    };
+    let program = entry.get(key).and_then(yaml::Node::text).filter(|text| is_program(text));
+    let args = entry.get("args").map_or(&[][..], yaml::Node::list);
+    match (program, args) {
+        (Some(program), [word]) if word.text() == Some("mcp") => Ok(Some(program.to_string())),
+        _ => Err(Refusal::NotOurs),
+    }
+}
+
+fn put_yaml(
+    old: &str,
+    below: &str,
+    key: &str,
+    program: &str,
+    entry: &Value,
+) -> Result<String, Refusal> {
+    match in_yaml(old, below, key)? {
+        Some(is) if is == program => Ok(old.to_string()),
+        Some(_) => Ok(yaml::set_text(old, &steps(&[below, NAME, key]), program)?),
+        None => Ok(yaml::put(old, &[below, NAME], entry)?),
+    }
+}
+
+fn take_yaml(
+    old: &str,
+    below: &str,
+    key: &str,
+    before: Option<&str>,
+) -> Result<Option<String>, Refusal> {
+    match in_yaml(old, below, key) {
+        Ok(Some(_)) => Ok(Some(yaml::prune(old, &steps(&[below, NAME]), before)?)),
+        Ok(None) | Err(Refusal::NotOurs) => Ok(None),
         Err(refusal) => Err(refusal),
     }
 }

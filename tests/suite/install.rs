@@ -11,6 +11,7 @@ use serde_json::Value;
 use tongs::harness;
 use tongs::install::command::Command as Managed;
 use tongs::install::recipe::{Files, Nest, RECIPES, Recipe, Shape};
+use tongs::install::server::{Servers, Shape as Registry};
 use tongs::install::text::json::Dialect;
 
 use crate::status::assert_schema;
@@ -575,6 +576,19 @@ fn the_variables_that_move_a_harness_are_honoured() {
         ("crush", "XDG_CONFIG_HOME", "crush/crush.json"),
         ("amp", "XDG_CONFIG_HOME", "amp/plugins/tongs.ts"),
     ];
+    for (agent, var, file) in [
+        ("cline", "CLINE_DATA_DIR", "settings/cline_mcp_settings.json"),
+        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
+        ("kimi-code", "KIMI_CODE_HOME", "mcp.json"),
+        ("grok", "GROK_HOME", "config.toml"),
+    ] {
+        let world = World::new();
+        let mut command = world.command("tongs-agents");
+        command.env(var, world.path("else")).args(["install", "--agent", agent, "--mcp"]);
+        fine(&finish(command, b""));
+        let text = fs::read_to_string(world.path("else").join(file)).unwrap();
+        assert!(text.contains("tongs-agents"), "{agent}: {text}");
+    }
     for (agent, var, file) in moves {
         let world = World::new();
         let run = |args: &[&str]| {
@@ -801,13 +815,33 @@ fn what_install_wrote_shows_a_session_and_purge_leaves_nothing() {
 
 #[test]
 fn the_server_is_registered_beside_the_hooks_and_taken_out_again() {
-    let with: Vec<&Recipe> = RECIPES.iter().filter(|r| r.servers.is_some()).collect();
-    assert!(with.len() >= 12);
-    for recipe in with {
-        for text in
-            ["", "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"b\": {\"command\": \"x\"}}\n}\n"]
-        {
+    let with: Vec<(&Recipe, &Servers)> =
+        RECIPES.iter().filter_map(|r| Some((r, r.servers.as_ref().ok()?))).collect();
+    assert!(with.len() >= 21);
+    for (recipe, servers) in with {
+        let users = match &servers.shape {
+            Registry::Json(..) => &[
+                "",
+                "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"b\": {\"command\": \"x\"}}\n}\n",
+                "{\n  // mine\n  \"mcpServers\": {},\n  \"mcp\": {}\n}\n",
+            ][..],
+            Registry::Toml => &["", "# mine\nmodel = 'x'\n\n[mcp_servers.b]\ncommand = 'x'\n"],
+            Registry::Yaml(below, ..) => &[
+                "",
+                "# mine\na: 1\n",
+                &format!("# mine\n{below}:\n    b:\n        command: x # one\nz: [1, 2]\n"),
+                &format!("# mine\n{below}: {{}}\r\nz: 1"),
+                &format!("{below}: # mine\n"),
+            ],
+        };
+        for text in users {
             let world = World::new();
+            if let Files::Each(..) = recipe.files {
+                write(&file_of(&world, recipe), "{}\n");
+            }
+            let empty = settings(&world);
+            let check = world.agents(&["install", "--check", "--mcp", "--agent", recipe.agent]);
+            assert_eq!(check.code, Some(1), "{check:?}");
             // Where the server goes, and what a user may have there.
             fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
             let ran = world.agents(&["install", "--agent", recipe.agent, "--mcp", "--json"]);
@@ -818,10 +852,22 @@ fn the_server_is_registered_beside_the_hooks_and_taken_out_again() {
             let agents = world.path("bin/tongs-agents");
             let held = fs::read_to_string(&file).unwrap();
             assert!(held.contains(agents.to_str().unwrap()), "{held}");
+            let check = ["install", "--check", "--mcp", "--json", "--agent", recipe.agent];
+            let checked = world.agents(&check);
+            assert_schema(&world, "install", &checked.json());
+            let standing = |ran: &Ran| {
+                ran.json()["files"].as_array().unwrap().last().unwrap()["result"].clone()
+            };
+            assert_eq!(standing(&checked), "registered", "{checked:?}");
+            // A program that has moved is set right, in its place.
+            let moved = held.replace(agents.to_str().unwrap(), "/old/tongs-agents");
+            fs::write(&file, &moved).unwrap();
+            assert_eq!(standing(&world.agents(&check)), "moved", "{}", recipe.agent);
+            fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
+            assert_eq!(fs::read_to_string(&file).unwrap(), held, "{}", recipe.agent);
             fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
-            assert_eq!(settings(&world).len(), 0, "{}", recipe.agent);
+            assert_eq!(settings(&world), empty, "{}", recipe.agent);
             if text.is_empty()
-                || recipe.row == "codex"
                 || matches!(&recipe.shape, Shape::Json(j) if j.dialect == Dialect::Strict && file_of(&world, recipe) == file)
             {
                 continue;
@@ -831,13 +877,59 @@ fn the_server_is_registered_beside_the_hooks_and_taken_out_again() {
             let ran = world.agents(&["install", "--agent", recipe.agent, "--mcp", "--json"]);
             fine(&ran);
             assert_schema(&world, "install", &ran.json());
-            assert!(fs::read_to_string(&file).unwrap().contains("// mine"), "{}", recipe.agent);
+            assert!(fs::read_to_string(&file).unwrap().contains(" mine"), "{}", recipe.agent);
             let once = settings(&world);
             fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
             assert_eq!(settings(&world), once, "{}", recipe.agent);
             fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
             assert_eq!(settings(&world), before, "{}", recipe.agent);
+            // What else the user writes meanwhile stays.
+            if let Registry::Yaml(below, ..) = &servers.shape
+                && text.ends_with('\n')
+            {
+                fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
+                let with = fs::read_to_string(&file).unwrap();
+                fs::write(&file, format!("{with}new: 2\n")).unwrap();
+                fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
+                let left = fs::read_to_string(&file).unwrap();
+                assert_eq!(left, format!("{text}new: 2\n"), "{below}");
+            }
         }
+    }
+}
+
+#[test]
+fn a_harness_without_servers_has_its_reason() {
+    let world = World::new();
+    for recipe in RECIPES.iter().filter(|r| r.servers.is_err()) {
+        let why = recipe.servers.as_ref().err().unwrap();
+        let ran = world.agents(&["install", "--agent", recipe.agent, "--mcp"]);
+        fine(&ran);
+        assert!(ran.err.contains(&format!("{}: {why}\n", recipe.agent)), "{ran:?}");
+        let check = world.agents(&["install", "--check", "--mcp", "--agent", recipe.agent]);
+        fine(&check);
+    }
+    let names: Vec<&str> = RECIPES.iter().filter(|r| r.servers.is_err()).map(|r| r.agent).collect();
+    assert_eq!(names, ["pi"]);
+}
+
+#[test]
+fn servers_that_are_written_in_brackets_or_by_reference_are_left_alone() {
+    for text in [
+        "mcp_servers: {b: {command: x}}\n",
+        "mcp_servers: &all\n  b:\n    command: x\n",
+        "mcp_servers:\n  <<: *all\n",
+        "mcp_servers: none\n",
+        "mcp_servers:\n  - b\n",
+        "mcp_servers:\n\tb: 1\n",
+    ] {
+        let world = World::new();
+        let file = world.path("home/.hermes/config.yaml");
+        write(&file, text);
+        let ran = world.agents(&["install", "--agent", "hermes", "--mcp"]);
+        assert_eq!(ran.code, Some(65), "{text}: {ran:?}");
+        assert!(!fs::read_to_string(&file).unwrap().contains("tongs-agents"), "{text}");
+        assert!(fs::read_to_string(&file).unwrap().contains(text), "{text}");
     }
 }
 
@@ -856,6 +948,14 @@ fn a_server_of_somebody_else_by_our_name_stays() {
         ),
         ("codex", "home/.codex/config.toml", "[mcp_servers.tongs]\ncommand = \"mine\"\n"),
         ("codex", "home/.codex/config.toml", "mcp_servers = {tongs = {command = \"mine\"}}\n"),
+        ("grok", "home/.grok/config.toml", "[mcp_servers.tongs]\ncommand = \"mine\"\n"),
+        ("hermes", "home/.hermes/config.yaml", "mcp_servers:\n  tongs:\n    command: mine\n"),
+        ("hermes", "home/.hermes/config.yaml", "mcp_servers:\n  tongs:\n"),
+        (
+            "goose",
+            "home/.config/goose/config.yaml",
+            "extensions:\n  tongs: {type: stdio, cmd: /x/tongs-agents, args: [mcp, x]}\n",
+        ),
     ] {
         let world = World::new();
         write(&world.path(file), text);
@@ -875,9 +975,14 @@ fn a_server_of_somebody_else_by_our_name_stays() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains(world.path("bin/tongs-agents").to_str().unwrap()), "{text}");
     assert!(text.contains("enabled = false"), "{text}");
-    let ran = world.agents(&["install", "--agent", "goose", "--mcp"]);
-    fine(&ran);
-    assert!(ran.err.contains("tongs-agents mcp"), "{ran:?}");
+    // The rest of an entry in YAML as well.
+    let file = world.path("home/.hermes/config.yaml");
+    let text = "mcp_servers:\n  tongs:\n    command: \"/old/tongs-agents\" # mine\n    args:\n      - mcp\n    timeout: 9\n";
+    write(&file, text);
+    fine(&world.agents(&["install", "--agent", "hermes", "--mcp"]));
+    let held = fs::read_to_string(&file).unwrap();
+    let agents = world.path("bin/tongs-agents").display().to_string();
+    assert!(held.starts_with(&text.replace("\"/old/tongs-agents\"", &agents)), "{held}");
 }
 
 /// `make install` brings a file for managed settings for every harness.

@@ -10,7 +10,8 @@ use std::process::Command;
 
 use tongs::harness::rows::ROWS;
 use tongs::harness::{Kind, Pick};
-use tongs::install::recipe::{Files, RECIPES};
+use tongs::install::places::Machine;
+use tongs::install::recipe::{Files, RECIPES, Recipe};
 use tongs::record::Key;
 use tongs::sys::env::Var;
 
@@ -444,6 +445,27 @@ fn the_list_of_harnesses_is_the_recipes() {
             .filter_map(|l| l.strip_prefix(".Cm ")?.strip_suffix([',', '.'])?.strip_suffix(' '))
             .collect();
         assert_eq!(events, recipe.events, "{}", recipe.agent);
+    }
+}
+
+/// And the file in which it lists its servers.
+#[test]
+fn the_files_with_servers_are_the_recipes() {
+    let page = subsection("tongs-harnesses.7", "Servers");
+    let rows: Vec<&String> = page.iter().filter(|l| l.starts_with(".It ")).collect();
+    let machine = Machine { home: "~".to_string(), env: None, path: "" };
+    let row = |recipe: &Recipe| {
+        let file = match machine.servers(recipe) {
+            Some(site) => format!("Pa {}", site.path),
+            None => format!("none: {}", recipe.servers.as_ref().err().unwrap()),
+        };
+        (format!(".It Cm {} Ta ", recipe.agent), file)
+    };
+    assert_eq!(rows.len(), RECIPES.len());
+    for (recipe, is) in RECIPES.iter().zip(rows) {
+        let (head, file) = row(recipe);
+        let rest = is.strip_prefix(&head).unwrap_or_else(|| panic!("{is}"));
+        assert!(!rest.is_empty() && file.starts_with(rest), "{is}: {file}");
     }
 }
 

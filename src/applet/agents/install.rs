@@ -155,7 +155,7 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let (store, backups) = turn.unzip();
     let installer = Installer { machine, hook, backups };
     let report = if options.check {
-        check(&installer, &recipes)
+        check(&installer, &recipes, options.mcp)
     } else {
         install(&installer, &recipes, &options)
     };
@@ -187,7 +187,6 @@ fn install(installer: &Installer<'_>, recipes: &[&'static Recipe], options: &Opt
         let sites = installer.machine.sites(recipe);
         if sites.is_empty() {
             report.lines.push(nowhere(&installer.machine, recipe));
-            continue;
         }
         let mut anything = false;
         for site in &sites {
@@ -222,10 +221,8 @@ fn register(
     report: &mut Report,
 ) -> bool {
     let Some((site, changed)) = installer.register(recipe, dry) else {
-        report.notes.push(format!(
-            "{}: its servers are registered by hand; the command is 'tongs-agents mcp'",
-            recipe.agent
-        ));
+        let why = recipe.servers.as_ref().err().copied().unwrap_or_default();
+        report.notes.push(format!("{}: {why}", recipe.agent));
         return false;
     };
     match changed {
@@ -298,22 +295,26 @@ fn codex_trust(
     }
 }
 
-fn check(installer: &Installer<'_>, recipes: &[&'static Recipe]) -> Report {
+fn check(installer: &Installer<'_>, recipes: &[&'static Recipe], servers: bool) -> Report {
     let mut report = Report { lines: Vec::new(), notes: Vec::new(), exit: Exit::Ok };
     for recipe in recipes {
         let sites = installer.machine.sites(recipe);
         if sites.is_empty() {
             report.lines.push(nowhere(&installer.machine, recipe));
         }
-        for site in &sites {
-            let line = match installer.look(recipe, site) {
-                Ok(look) => {
-                    let (result, why) = installer.standing(recipe, site, &look);
-                    Line { why, ..Line::new(recipe, site, result) }
-                }
-                Err(problem) => Line::failed(recipe, site, problem),
+        let hooks = sites.into_iter().map(|site| {
+            let look = installer.look(recipe, &site);
+            let standing = look.map(|look| installer.standing(recipe, &site, &look));
+            (site, standing)
+        });
+        let server = Some(recipe).filter(|_| servers).and_then(|r| installer.registered(r));
+        let server = server.map(|(site, standing)| (site, standing.map(|s| (s, String::new()))));
+        for (site, standing) in hooks.chain(server) {
+            let line = match standing {
+                Ok((result, why)) => Line { why, ..Line::new(recipe, &site, result) },
+                Err(problem) => Line::failed(recipe, &site, problem),
             };
-            if line.result != "installed" {
+            if !matches!(line.result, "installed" | "registered") {
                 report.fails(Exit::No);
             }
             report.lines.push(line);

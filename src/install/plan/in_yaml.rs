@@ -10,27 +10,6 @@ pub(super) struct Doc;
 /// Seconds.
 const TIMEOUT: i64 = 5;
 
-fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
-    match &node.kind {
-        Kind::Map(members) => members.iter().find(|(name, _)| name == key).map(|(_, node)| node),
-        _ => None,
-    }
-}
-
-fn at<'n>(root: &'n Node, path: &[Step<'_>]) -> Option<&'n Node> {
-    path.iter().try_fold(root, |node, step| match step {
-        Step::Key(key) => member(node, key),
-        Step::Item(_) => None,
-    })
-}
-
-fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    match &member(node, key)?.kind {
-        Kind::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
 fn value(command: String) -> Value {
     Value::Map(vec![
         ("command".into(), Value::Text(command)),
@@ -42,7 +21,7 @@ impl Document for Doc {
     fn entries(&self, text: &str, want: &dyn Fn(&str) -> String) -> Result<Vec<Entry>, Refusal> {
         let root = yaml::parse(text)?;
         let mut entries = Vec::new();
-        let Some(hooks) = member(&root, "hooks") else { return Ok(entries) };
+        let Some(hooks) = root.get("hooks") else { return Ok(entries) };
         let events = match &hooks.kind {
             Kind::Map(events) => events,
             Kind::Null => return Ok(entries),
@@ -52,16 +31,16 @@ impl Document for Doc {
         for (event, list) in events {
             let Kind::List(items) = &list.kind else { continue };
             for (at, item) in items.iter().enumerate() {
-                let Some(command) = text_of(item, "command") else { continue };
+                let Some(command) = item.get("command").and_then(Node::text) else { continue };
                 let keys = match &item.kind {
                     Kind::Map(members) => members.len(),
                     _ => 0,
                 };
-                let timeout = member(item, "timeout").and_then(|node| text.get(node.span.clone()));
+                let timeout = item.get("timeout").and_then(|node| text.get(node.span.clone()));
                 let timeout = timeout.and_then(|n| n.parse().ok());
                 entries.push(Entry {
                     exact: keys == 2 && command == want(event) && timeout == Some(TIMEOUT),
-                    narrowed: member(item, "matcher").is_some(),
+                    narrowed: item.get("matcher").is_some(),
                     event: event.clone(),
                     command: command.to_string(),
                     at: At::Path {
@@ -82,38 +61,7 @@ impl Document for Doc {
         let At::Path { steps: owned, .. } = &entry.at else {
             return Err(Edit::NoSuchPath.into());
         };
-        let mut path = steps(owned);
-        let mut text = yaml::remove(text, &path)?;
-        let before = before.map(yaml::parse).transpose()?;
-        // What holds nothing any more goes as well, unless it was there before.
-        while path.pop().is_some() && !path.is_empty() {
-            let root = yaml::parse(&text)?;
-            let node = at(&root, &path);
-            if before.as_ref().is_some_and(|before| at(before, &path).is_some()) {
-                break;
-            }
-            let empty = match node.map(|node| &node.kind) {
-                Some(Kind::Map(members)) => members.is_empty(),
-                Some(Kind::List(items)) => items.is_empty(),
-                Some(Kind::Null) => true,
-                _ => false,
-            };
-            if !empty {
-                break;
-            }
-            text = yaml::remove(&text, &path)?;
-        }
-        // An empty map is written for a file in which nothing is left.
-        let root = yaml::parse(&text)?;
-        let is_empty = matches!(&root.kind, Kind::Map(members) if members.is_empty());
-        if is_empty && text.get(root.span.clone()) == Some("{}") {
-            let end = root.span.end;
-            let line = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
-            if text[end..line].trim().is_empty() {
-                text.replace_range(root.span.start..line, "");
-            }
-        }
-        Ok(text)
+        Ok(yaml::prune(text, &steps(owned), before)?)
     }
 
     fn replace(&self, text: &str, entry: &Entry, command: String) -> Result<String, Refusal> {

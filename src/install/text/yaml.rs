@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use super::Edit;
-use super::{BOM, Fault, MAX_DEPTH};
-pub use edit::{push, remove};
+use super::{BOM, Fault, MAX_DEPTH, Step};
+pub use edit::{prune, push, put, remove, set_text};
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,29 @@ impl Node {
         Node::new(at..at, Kind::Null, Shape::Scalar)
     }
 
+    /// The value of a member.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.members().iter().find(|(name, _)| name == key).map(|(_, node)| node)
+    }
+
+    /// The value at a path of keys.
+    pub fn at(&self, path: &[Step<'_>]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.get(key),
+            Step::Item(_) => None,
+        })
+    }
+
+    /// The text of a string.
+    pub fn text(&self) -> Option<&str> {
+        if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+    }
+
+    /// The items of a sequence; else none.
+    pub fn list(&self) -> &[Node] {
+        if let Kind::List(list) = &self.kind { list } else { &[] }
+    }
+
     /// The members of a mapping; else none.
     fn members(&self) -> &[(String, Node)] {
         if let Kind::Map(members) = &self.kind { members } else { &[] }
@@ -70,8 +93,7 @@ impl Node {
 
     /// The items of a sequence, or the values of a mapping.
     fn values(&self) -> impl Iterator<Item = &Node> {
-        let list = if let Kind::List(list) = &self.kind { list.as_slice() } else { &[] };
-        list.iter().chain(self.members().iter().map(|(_, node)| node))
+        self.list().iter().chain(self.members().iter().map(|(_, node)| node))
     }
 }
 

@@ -55,8 +55,10 @@ impl Sense {
         }
     }
 
-    fn push(&mut self, path: &[&str], item: Sense) {
+    /// Adds an item to the list at a path, or, where `whole`, puts it there.
+    fn add(&mut self, path: &[&str], item: Sense, whole: bool) {
         match path {
+            [] if whole => *self = item,
             [] => {
                 if self.is_empty() {
                     *self = Sense::List(Vec::new());
@@ -71,10 +73,10 @@ impl Sense {
                 }
                 let Sense::Map(members) = self else { return };
                 if let Some((_, value)) = members.iter_mut().find(|(k, _)| k == key) {
-                    return value.push(rest, item);
+                    return value.add(rest, item, whole);
                 }
                 let mut value = Sense::Null;
-                value.push(rest, item);
+                value.add(rest, item, whole);
                 members.push((key.to_string(), value));
             }
         }
@@ -123,20 +125,21 @@ impl Style {
     }
 
     /// Appends the lines of an item below `keys`, of which the first stands at
-    /// `column`.
-    fn put(&self, out: &mut String, column: usize, keys: &[&str], value: &Value) {
+    /// `column`; of a map that is their value where `whole`.
+    fn put(&self, out: &mut String, column: usize, keys: &[&str], value: &Value, whole: bool) {
         out.push_str(&" ".repeat(column));
         if let [key, rest @ ..] = keys {
             out.extend([&scalar(key), ":", self.eol]);
-            let deeper = if rest.is_empty() { self.dash } else { self.unit };
-            return self.put(out, column + deeper, rest, value);
+            let deeper = if rest.is_empty() && !whole { self.dash } else { self.unit };
+            return self.put(out, column + deeper, rest, value, whole);
         }
-        out.push_str("- ");
+        let deeper = if whole { 0 } else { 2 };
+        out.push_str(if whole { "" } else { "- " });
         match value {
             Value::Map(members) if !members.is_empty() => {
                 for (n, (key, value)) in members.iter().enumerate() {
                     if n > 0 {
-                        out.push_str(&" ".repeat(column + 2));
+                        out.push_str(&" ".repeat(column + deeper));
                     }
                     out.extend([&scalar(key), ": ", &written(value), self.eol]);
                 }
@@ -182,9 +185,18 @@ fn check_block(text: &str, node: &Node) -> Result<(), Edit> {
 /// Adds an item to the sequence below some keys. Keys that are missing are made;
 /// null and empty brackets give way.
 pub fn push(text: &str, path: &[&str], value: &Value) -> Result<String, Edit> {
+    add(text, path, value, false)
+}
+
+/// Puts a map that is not empty below some keys, of which the last is missing.
+pub fn put(text: &str, path: &[&str], value: &Value) -> Result<String, Edit> {
+    add(text, path, value, true)
+}
+
+fn add(text: &str, path: &[&str], value: &Value, whole: bool) -> Result<String, Edit> {
     let root = parse(text)?;
     let mut meant = Sense::of(text, &root);
-    meant.push(path, Sense::from(value));
+    meant.add(path, Sense::from(value), whole);
     let (mut above, mut node) = (None, &root);
     let mut rest = path;
     let missing = loop {
@@ -209,16 +221,18 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Result<String, Edit> {
     let mut lines = String::new();
     if is_vacant(node) {
         let column = match above.map(|above| above.shape) {
-            Some(Shape::Block(column)) if rest.is_empty() => column + style.dash,
+            Some(Shape::Block(column)) if rest.is_empty() && !whole => column + style.dash,
             Some(Shape::Block(column)) => column + style.unit,
             _ => 0,
         };
-        style.put(&mut lines, column, rest, value);
+        style.put(&mut lines, column, rest, value, whole);
         return checked(text, node, fill(text, node, above.is_none(), lines, &style)?, &meant);
     }
     match (node.shape, &node.kind) {
-        (Shape::Block(column), Kind::List(_)) => style.put(&mut lines, column, &[], value),
-        (Shape::Block(column), _) if missing => style.put(&mut lines, column, rest, value),
+        (Shape::Block(column), Kind::List(_)) if !whole => {
+            style.put(&mut lines, column, &[], value, whole);
+        }
+        (Shape::Block(column), _) if missing => style.put(&mut lines, column, rest, value, whole),
         (Shape::Flow, Kind::List(_)) => check_block(text, node)?,
         _ => return Err(Edit::NoSuchPath),
     }
@@ -297,6 +311,52 @@ pub fn remove(text: &str, path: &[Step]) -> Result<String, Edit> {
         _ => without_lines(text, start..entry.span.end, None),
     };
     checked(text, node, new, &meant)
+}
+
+/// Takes out what stands at a path, and then what holds nothing any more above
+/// it. What was there before, by that document, stays as empty as it was.
+pub fn prune(text: &str, path: &[Step], before: Option<&str>) -> Result<String, Edit> {
+    let before = before.map(parse).transpose()?;
+    let mut text = remove(text, path)?;
+    let mut path = path.to_vec();
+    while path.pop().is_some() && !path.is_empty() {
+        let root = parse(&text)?;
+        let Some(node) = root.at(&path).filter(|node| is_vacant(node)) else { break };
+        if let Some(was) = before.as_ref().and_then(|before| before.at(&path)) {
+            if was.kind == Kind::Null && was.span.is_empty() {
+                text.replace_range(node.lead..node.span.end, "");
+            }
+            return Ok(text);
+        }
+        text = remove(&text, &path)?;
+    }
+    // An empty map is written for a file in which nothing is left.
+    let root = parse(&text)?;
+    if matches!(root.kind, Kind::Map(_)) && text.get(root.span.clone()) == Some("{}") {
+        let end = root.span.end;
+        let line = line_of(&text, end).end;
+        if text.get(end..line).is_some_and(|rest| rest.trim().is_empty()) {
+            text.replace_range(root.span.start..line, "");
+        }
+    }
+    Ok(text)
+}
+
+/// Replaces the string at a path of keys.
+pub fn set_text(text: &str, path: &[Step], new: &str) -> Result<String, Edit> {
+    let root = parse(text)?;
+    let node = root.at(path).filter(|node| node.text().is_some()).ok_or(Edit::NoSuchPath)?;
+    check_block(text, node)?;
+    let new_text = splice(text, &[(node.span.clone(), scalar(new))]);
+    let is_it = |root: &Node| root.at(path).and_then(Node::text) == Some(new);
+    let rest = |text: &str, root: &Node| {
+        let mut sense = Sense::of(text, root);
+        sense.remove(path);
+        sense
+    };
+    let good = parse(&new_text)
+        .is_ok_and(|after| is_it(&after) && rest(&new_text, &after) == rest(text, &root));
+    if good { Ok(new_text) } else { Err(fault(text, node, "this cannot be edited safely")) }
 }
 
 /// The number of an item or a key in a collection.
