@@ -13,13 +13,24 @@ use crate::install::recipe::{Files, Recipe, Switch};
 use crate::install::server;
 use crate::install::text::diff;
 use crate::store::Store;
+use crate::sys::clock::Now;
 use crate::sys::fs::{Dir, Errno};
-use crate::sys::{guard, stdio};
+use crate::sys::spawn::pause;
+use crate::sys::{guard, process, stdio};
 
 /// Milliseconds that an installer waits for another one.
 const TURN_MS: u64 = 5000;
-/// How often a file is taken up anew that another program writes.
-const TRIES: usize = 4;
+/// Milliseconds for which a file is taken up anew that another program writes.
+const CONTEST_MS: u64 = 3000;
+/// How often a file that is empty or broken is looked at again before it is
+/// believed to be so, and the milliseconds between two looks: some programs empty
+/// a file first and then write it.
+const LOOKS: usize = 10;
+const LOOK_MS: i64 = 20;
+/// A file that was written so many milliseconds ago may be being written now.
+const BROKEN_MS: i64 = 2000;
+/// The same of one that looks well.
+const BUSY_MS: i64 = 100;
 
 /// Why one file was left as it is.
 pub struct Problem {
@@ -68,6 +79,7 @@ pub fn take_turn(start: &Start<'_>) -> Result<(Store, Backups), Fail> {
         Errno::INTR => Fail::new(Exit::Busy, "another installation is at work"),
         e => Fail::cannot(Exit::Io, "open", "the backups in the state directory", errno(e)),
     })?;
+    guard::tick_no_more();
     Ok((store, backups))
 }
 
@@ -98,6 +110,31 @@ fn problem(trouble: &Trouble, snippet: &dyn Fn() -> Option<String>) -> Problem {
         Trouble::Changed => (Exit::Busy, "another program keeps changing it".to_string(), false),
     };
     Problem { exit, why, snippet: if helps { snippet() } else { None } }
+}
+
+/// Why an attempt ended.
+enum Stop {
+    Trouble(Trouble),
+    Problem(Problem),
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Stop {
+        Stop::Trouble(trouble)
+    }
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Stop {
+        Stop::Problem(problem)
+    }
+}
+
+/// Some milliseconds, up to 15.
+fn chance() -> i64 {
+    let mut byte = [0];
+    let _ = process::random(&mut byte);
+    i64::from(byte[0] % 16)
 }
 
 fn refused(refusal: &Refusal) -> Problem {
@@ -252,7 +289,8 @@ impl Installer<'_> {
     }
 
     /// Changes one file to what is wanted, and begins anew where another program
-    /// was faster. What it was is kept, unless it had something of ours.
+    /// was faster, at moments that do not keep step with it. What it was is kept,
+    /// unless it had something of ours.
     fn change(
         &self,
         agent: &str,
@@ -262,53 +300,97 @@ impl Installer<'_> {
         had: &dyn Fn(&str) -> bool,
         snippet: &dyn Fn() -> Option<String>,
     ) -> Result<Changed, Problem> {
-        let trouble = |t: Trouble| problem(&t, snippet);
-        for _ in 0..TRIES {
-            let mut place = Place::find(&site.path).map_err(trouble)?;
-            let was = place.read().map_err(trouble)?;
-            let old = was.text.as_deref();
-            let new = match want(old).map_err(|r| refused(&r))? {
-                Wanted::Same => return Ok(Changed::nothing()),
-                Wanted::Text(text) if old == Some(&*text) => return Ok(Changed::nothing()),
-                Wanted::Text(text) => Some(text),
-                Wanted::Nothing => None,
-            };
-            place.check(&was).map_err(trouble)?;
-            let mut changed = Changed { changed: true, ..Changed::nothing() };
-            if dry {
-                changed.diff = difference(&place, old, new.as_deref());
-                return Ok(changed);
-            }
-            if let Some(backups) = self.backups.as_ref().filter(|_| !old.is_some_and(had)) {
-                let before = match old {
-                    Some(text) => Before::Text(text.to_string()),
-                    None => Before::Absent,
-                };
-                let name = backups.keep(agent, &site.path, &before, &place.first_missing());
-                changed.backup = Some(name.map_err(|e| Problem {
-                    exit: Exit::Io,
-                    why: format!("its backup cannot be written: {}", errno(e)),
-                    snippet: None,
-                })?);
-            }
-            let done = match &new {
-                Some(new) => place.write(&was, new, site.mode),
-                None => place.remove(&was),
-            };
-            match done {
-                Ok(()) => {
-                    let made = self.backups.as_ref().map(|b| b.made(agent, &site.path));
-                    let dir = place.target.rsplit_once('/').map_or("", |(dir, _)| dir);
-                    changed.emptied = made
-                        .filter(|made| new.is_none() && !made.is_empty())
-                        .map(|made| (dir.to_string(), made));
-                    return Ok(changed);
+        let began = Now::read().mono_ms;
+        let mut done = Changed::nothing();
+        loop {
+            match self.attempt(agent, site, dry, want, had, &mut done) {
+                Ok(()) => return Ok(done),
+                Err(Stop::Trouble(Trouble::Changed))
+                    if Now::read().mono_ms.saturating_sub(began) < CONTEST_MS =>
+                {
+                    pause(chance());
                 }
-                Err(Trouble::Changed) => {}
-                Err(t) => return Err(trouble(t)),
+                Err(Stop::Trouble(t)) => return Err(problem(&t, snippet)),
+                Err(Stop::Problem(problem)) => return Err(problem),
             }
         }
-        Err(trouble(Trouble::Changed))
+    }
+
+    /// The same once. Adds to `done` what it did, though that may not stand.
+    fn attempt(
+        &self,
+        agent: &str,
+        site: &Site,
+        dry: bool,
+        want: &dyn Fn(Option<&str>) -> Result<Wanted, Refusal>,
+        had: &dyn Fn(&str) -> bool,
+        done: &mut Changed,
+    ) -> Result<(), Stop> {
+        let mut place = Place::find(&site.path)?;
+        let mut was = place.read()?;
+        let old = was.text.clone();
+        let wanted = want(old.as_deref());
+        let is_odd = |text: &str| text.trim().is_empty() || wanted.is_err();
+        if old.as_deref().is_some_and(is_odd) && was.is_fresh(BROKEN_MS) {
+            for _ in 0..LOOKS {
+                pause(LOOK_MS);
+                if place.read()? != was {
+                    return Err(Trouble::Changed.into());
+                }
+            }
+        }
+        let mut new = match wanted.map_err(|r| refused(&r))? {
+            Wanted::Same => return Ok(()),
+            Wanted::Text(text) if old.as_ref() == Some(&text) => return Ok(()),
+            Wanted::Text(text) => Some(text),
+            Wanted::Nothing => None,
+        };
+        place.check(&was)?;
+        let (is_busy, is_contested) = (was.is_fresh(BUSY_MS), done.changed);
+        done.changed = true;
+        if dry {
+            done.diff = difference(&place, old.as_deref(), new.as_deref());
+            return Ok(());
+        }
+        let backups = self.backups.as_ref();
+        let kept = backups.filter(|_| !old.as_deref().is_some_and(had));
+        let keep = |place: &Place, text: Option<&String>| {
+            let before = text.map_or(Before::Absent, |text| Before::Text(text.clone()));
+            let made = place.first_missing();
+            let name = kept.map(|kept| kept.keep(agent, &site.path, &before, &made));
+            name.transpose().map_err(|e| Problem {
+                exit: Exit::Io,
+                why: format!("its backup cannot be written: {}", errno(e)),
+                snippet: None,
+            })
+        };
+        if kept.is_some() {
+            done.backup = keep(&place, old.as_ref())?;
+        }
+        match &mut new {
+            Some(new) => place.write(&mut was, new, site.mode, &|text| match want(Some(text)) {
+                Ok(Wanted::Text(new)) if !text.trim().is_empty() && new != text => Some(new),
+                _ => None,
+            })?,
+            None => place.remove(&was)?,
+        }
+        if was.text != old {
+            keep(&place, was.text.as_ref())?;
+        }
+        // Who read the file before and writes it now takes the change back: one
+        // that is being written is looked at again.
+        if is_busy || is_contested || was.text != old {
+            pause(if is_contested { BUSY_MS } else { LOOK_MS });
+            if place.read()?.text != new {
+                return Err(Trouble::Changed.into());
+            }
+        }
+        let made = backups.map(|b| b.made(agent, &site.path));
+        let dir = place.target.rsplit_once('/').map_or("", |(dir, _)| dir);
+        done.emptied = made
+            .filter(|made| new.is_none() && !made.is_empty())
+            .map(|made| (dir.to_string(), made));
+        Ok(())
     }
 
     /// What a file is without anything of ours: `None` where nothing of ours is

@@ -2,21 +2,27 @@
 //!
 //! Links are followed, and stay: the new file takes the place of what the link
 //! leads to. Mode, owner and group stay. The new text is on the disk before it
-//! takes the old one's name. A program that writes the file at the same time is
-//! noticed before and after; the caller begins anew.
+//! takes the old one's name; only where a program writes the file all the time
+//! that is a text for what stood there moments before. Such a program is noticed
+//! before and after, and what it wrote is never lost: the caller begins anew.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use std::ffi::CString;
 
 use crate::sys::clock::Now;
-use crate::sys::fs::{Dir, Errno, May, Meta, Open, euid};
+use crate::sys::fs::{Dir, Errno, File, May, Meta, Open, euid};
 use crate::sys::process;
+use crate::sys::spawn::pause;
 
 /// Largest settings file in bytes.
 const MAX: u64 = 16 * 1024 * 1024;
 /// Most links on the way to a file, as the kernel has it.
 const MAX_LINKS: usize = 40;
+/// How often a new text is made at once for what another program wrote meanwhile.
+const TRIES: usize = 20;
+/// Milliseconds to wait for the next of its texts.
+const WAIT_MS: usize = 25;
 /// Permission bits.
 const BITS: u32 = 0o7777;
 /// Seconds after which a temporary file is nobody's any more.
@@ -71,6 +77,21 @@ pub struct Was {
     /// The text; `None` where there is no file.
     pub text: Option<String>,
     meta: Option<Meta>,
+}
+
+impl Was {
+    /// Whether the file was written in the last so many milliseconds.
+    pub fn is_fresh(&self, ms: i64) -> bool {
+        let now = i64::try_from(Now::read().wall_ms).unwrap_or(0);
+        let at = |meta: Meta| meta.mtime * 1000 + meta.mtime_ns / 1_000_000;
+        self.meta.is_some_and(|meta| now - at(meta) <= ms)
+    }
+
+    /// Whether the file is there as well and has the same mode and owner.
+    fn is_like(&self, other: &Was) -> bool {
+        let of = |was: &Was| was.meta.map(|meta| (meta.mode, meta.uid, meta.gid, meta.links));
+        self.meta.is_some() && of(self) == of(other)
+    }
 }
 
 fn c(path: &str) -> Result<CString, Trouble> {
@@ -157,54 +178,140 @@ impl Place {
     }
 
     /// Replaces what was read by `text`, or makes the file with these permission
-    /// bits. [`Trouble::Changed`] where another program was faster: nothing was
-    /// written, or it wrote over it.
-    pub fn write(&mut self, was: &Was, text: &str, mode: u32) -> Result<(), Trouble> {
+    /// bits. Where another program is faster, `again` says what the text is to be
+    /// for what that wrote, and both arguments are then of that. [`Trouble::Changed`]
+    /// where it stays faster, `again` says `None`, or it wrote over the new file.
+    pub fn write(
+        &mut self,
+        was: &mut Was,
+        text: &mut String,
+        mode: u32,
+        again: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), Trouble> {
         self.check(was)?;
         self.make_dir()?;
         let Some(dir) = &self.dir else { return Err(Trouble::Changed) };
         let temp = temp_name()?;
         let mode = was.meta.map_or(mode, |meta| meta.mode & BITS);
         sweep(dir);
-        let done =
-            self.write_temp(dir, &temp, was, text, mode).and_then(|()| self.swap(dir, &temp, was));
+        let done = self
+            .write_temp(dir, &temp, was, text, mode)
+            .and_then(|file| self.replace(dir, &temp, &file, was, text, again));
         if done.is_err() {
             let _ = dir.unlink(&temp);
             return done;
         }
+        if self.read()?.text.as_ref() == Some(text) { Ok(()) } else { Err(Trouble::Changed) }
+    }
+
+    /// Puts the new file into its place. A program that writes all the time leaves
+    /// no time to bring a text to the disk between two of its own, so that what is
+    /// on the disk is written over for it, and brought there once it stands.
+    fn replace(
+        &self,
+        dir: &Dir,
+        temp: &CStr,
+        file: &File,
+        was: &mut Was,
+        text: &mut String,
+        again: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), Trouble> {
+        let mut tries = 0;
+        let is_out = loop {
+            match self.swap(dir, temp, file, was, text) {
+                Ok(is_out) => break is_out,
+                Err(Trouble::Changed) if tries < TRIES => tries += 1,
+                Err(t) => return Err(t),
+            }
+            // The next one is the further away the sooner this is planned.
+            let now = if tries > 1 { self.read_new()? } else { self.read()? };
+            let new = now.text.as_deref().filter(|_| now.is_like(was)).and_then(again);
+            *text = new.ok_or(Trouble::Changed)?;
+            *was = now;
+            file.rewrite(text.as_bytes())?;
+        };
+        if tries > 0 {
+            file.sync()?;
+        }
         dir.sync()?;
-        if self.read()?.text.as_deref() == Some(text) { Ok(()) } else { Err(Trouble::Changed) }
+        // Who had the old file open may have written into it since.
+        if !is_out {
+            return Ok(());
+        }
+        if read_at(dir, temp).as_ref() != Ok(was) {
+            self.put_back(dir, temp, file, text)?;
+            return Err(Trouble::Changed);
+        }
+        Ok(dir.unlink(temp)?)
+    }
+
+    /// Reads what stands there as soon as it has changed, or after a while.
+    fn read_new(&self) -> Result<Was, Trouble> {
+        let before = self.read()?;
+        for _ in 0..WAIT_MS {
+            pause(1);
+            let now = self.read()?;
+            if now != before {
+                return Ok(now);
+            }
+        }
+        Ok(before)
     }
 
     /// Puts the new file into the place of the one that was read. What came out
-    /// is looked at, and put back where it is another one.
-    fn swap(&self, dir: &Dir, temp: &CStr, was: &Was) -> Result<(), Trouble> {
+    /// is looked at, and put back where it is another one. Says whether the old
+    /// file has the new one's name now.
+    fn swap(
+        &self,
+        dir: &Dir,
+        temp: &CStr,
+        file: &File,
+        was: &Was,
+        text: &str,
+    ) -> Result<bool, Trouble> {
         if self.read()? != *was {
             return Err(Trouble::Changed);
         }
         if was.text.is_none() {
             // Of two that make it, one is first.
-            return match dir.rename_new(temp, &self.name) {
-                Ok(()) => Ok(()),
-                Err(Errno::EXIST) => Err(Trouble::Changed),
+            match dir.rename_new(temp, &self.name) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => return Err(Trouble::Changed),
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    Ok(dir.rename(temp, &self.name)?)
+                    dir.rename(temp, &self.name)?;
                 }
-                Err(e) => Err(e.into()),
-            };
+                Err(e) => return Err(e.into()),
+            }
+            return Ok(false);
         }
         match dir.exchange(temp, &self.name) {
             Ok(()) => {}
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                return Ok(dir.rename(temp, &self.name)?);
+                return Ok(dir.rename(temp, &self.name).map(|()| false)?);
             }
             Err(e) => return Err(e.into()),
         }
-        if read_at(dir, temp).is_ok_and(|out| out == *was) {
-            return Ok(dir.unlink(temp)?);
+        if read_at(dir, temp).as_ref() == Ok(was) {
+            return Ok(true);
         }
-        dir.exchange(temp, &self.name)?;
+        self.put_back(dir, temp, file, text)?;
         Err(Trouble::Changed)
+    }
+
+    /// Puts back what came out. Whatever comes out then that is not what was put
+    /// in is newer, and is put back in its turn.
+    fn put_back(&self, dir: &Dir, temp: &CStr, file: &File, text: &str) -> Result<(), Trouble> {
+        let meta = Some(file.status()?);
+        let mut inside = Ok(Was { text: Some(text.to_string()), meta });
+        let mut outside = read_at(dir, temp);
+        loop {
+            dir.exchange(temp, &self.name)?;
+            let out = read_at(dir, temp);
+            if out == inside {
+                return Ok(());
+            }
+            inside = core::mem::replace(&mut outside, out);
+        }
     }
 
     fn write_temp(
@@ -214,7 +321,7 @@ impl Place {
         was: &Was,
         text: &str,
         mode: u32,
-    ) -> Result<(), Trouble> {
+    ) -> Result<File, Trouble> {
         let file = dir.open(temp, Open::NewWith(mode & 0o777))?;
         if let Some(meta) = &was.meta {
             let new = file.status()?;
@@ -225,10 +332,12 @@ impl Place {
             file.take_attributes(&old).map_err(|_| Trouble::Attributes)?;
         }
         file.write_all(text.as_bytes())?;
-        Ok(file.sync()?)
+        file.sync()?;
+        Ok(file)
     }
 
-    /// Removes the file that was read.
+    /// Removes the file that was read. It is looked at once it has another name,
+    /// and gets its own back where another program has written it.
     pub fn remove(&self, was: &Was) -> Result<(), Trouble> {
         self.check(was)?;
         let Some(dir) = self.dir.as_ref().filter(|_| was.text.is_some()) else { return Ok(()) };
@@ -236,8 +345,19 @@ impl Place {
         if self.read()? != *was {
             return Err(Trouble::Changed);
         }
-        dir.unlink(&self.name)?;
-        Ok(dir.sync()?)
+        let temp = temp_name()?;
+        dir.rename(&self.name, &temp)?;
+        dir.sync()?;
+        if read_at(dir, &temp).as_ref() == Ok(was) {
+            return Ok(dir.unlink(&temp)?);
+        }
+        match dir.rename_new(&temp, &self.name) {
+            // What was written since is newer.
+            Err(Errno::EXIST) => dir.unlink(&temp)?,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => dir.rename(&temp, &self.name)?,
+            done => done?,
+        }
+        Err(Trouble::Changed)
     }
 
     /// Makes the directories that are missing above the file.

@@ -67,6 +67,8 @@ pub struct Meta {
     pub mode: u32,
     /// Time of the last change of the contents, seconds since the epoch.
     pub mtime: i64,
+    /// Its nanoseconds.
+    pub mtime_ns: i64,
 }
 
 impl Meta {
@@ -81,6 +83,8 @@ impl Meta {
             gid: stat.st_gid,
             mode: stat.st_mode,
             mtime: stat.st_mtime,
+            #[allow(clippy::unnecessary_cast)] // its type differs between targets
+            mtime_ns: stat.st_mtime_nsec as i64,
         }
     }
 
@@ -354,6 +358,18 @@ impl File {
             rustix::fs::fsetxattr(&self.0, name, &value[..len], flags)?;
         }
         Ok(())
+    }
+
+    /// Writes these contents over the old ones, without ever being empty.
+    pub fn rewrite(&self, bytes: &[u8]) -> Result<(), Errno> {
+        let mut at = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            match again(|| rustix::io::pwrite(&self.0, rest, at as u64))? {
+                0 => return Err(Errno::IO),
+                n => at += n,
+            }
+        }
+        again(|| rustix::fs::ftruncate(&self.0, bytes.len() as u64))
     }
 
     /// Drops the contents.

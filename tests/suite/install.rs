@@ -556,6 +556,144 @@ fn a_harness_that_writes_its_settings_meanwhile_loses_nothing() {
     assert_eq!(commands(&text).len(), 18, "{text}");
 }
 
+/// A program that counts in its settings every 10 ms and keeps what it does not
+/// know, until `stop` is there. It ends with 3 when a count of its own is not
+/// found again. By `way` it writes another file and renames it, or empties this
+/// one; what has changed since it was read it reads anew.
+const COUNTER: &str = r#"
+import json, os, sys, time
+file, way, stop, started = sys.argv[1:]
+count = 0
+def read():
+    with open(file) as f:
+        return f.read()
+while not os.path.exists(stop):
+    text = read()
+    data = json.loads(text)
+    if data["n"] != count:
+        sys.exit(3)
+    data["n"] = count + 1
+    new = json.dumps(data, indent=2) + "\n"
+    if way == "rename":
+        with open(file + ".new", "w") as f:
+            f.write(new)
+        if read() != text:
+            continue
+        os.replace(file + ".new", file)
+    else:
+        if read() != text:
+            continue
+        fd = os.open(file, os.O_WRONLY | os.O_TRUNC)
+        os.write(fd, new.encode())
+        os.close(fd)
+    count += 1
+    open(started, "w").close()
+    time.sleep(0.01)
+sys.exit(0 if json.loads(read())["n"] == count else 3)
+"#;
+
+#[test]
+fn a_program_that_writes_all_the_time_loses_nothing_and_leaves_a_turn() {
+    if !has_tool("python3", "a_program_that_writes_all_the_time") {
+        return;
+    }
+    for way in ["rename", "empty"] {
+        let world = World::new();
+        let file = world.path("home/.claude/settings.json");
+        write(&file, "{\n  \"n\": 0\n}\n");
+        let (stop, started) = (world.path("stop"), world.path("started"));
+        let mut command = Command::new("python3");
+        command.args(["-c", COUNTER]).arg(&file).arg(way).arg(&stop).arg(&started);
+        let mut counter = command.spawn().unwrap();
+        for _ in 0..5 {
+            let _ = fs::remove_file(&started);
+            eventually("a count", || started.exists().then_some(()));
+            let ran = world.agents(&["install", "--agent", "claude", "--json"]);
+            fine(&ran);
+            assert_eq!(ran.json()["files"][0]["result"], "installed", "{way}: {ran:?}");
+            // A count that was under way for long may have taken them out again.
+            eventually("the hooks", || {
+                let ran = world.agents(&["install", "--agent", "claude"]);
+                fine(&ran);
+                ran.out.contains("unchanged").then_some(())
+            });
+            let ran = world.agents(&["uninstall", "--agent", "claude", "--json"]);
+            fine(&ran);
+            assert!(counter.try_wait().unwrap().is_none(), "{way}: a count was lost");
+        }
+        fs::write(&stop, "").unwrap();
+        assert_eq!(counter.wait().unwrap().code(), Some(0), "{way}: a count was lost");
+        fine(&world.agents(&["uninstall", "--agent", "claude"]));
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("tongs-hook"), "{text}");
+        let left = |name: &str| name.starts_with(".tongs-");
+        let names = fs::read_dir(file.parent().unwrap()).unwrap();
+        assert!(!names.into_iter().any(|e| left(e.unwrap().file_name().to_str().unwrap())));
+    }
+}
+
+#[test]
+fn a_program_that_writes_over_everything_is_left_alone_in_the_end() {
+    let test = "a_program_that_writes_over_everything";
+    if !has_tool("python3", test) || !has_tool("strace", test) {
+        return;
+    }
+    let world = World::new();
+    let file = world.path("home/.claude/settings.json");
+    write(&file, "{\"n\": 0}\n");
+    let (stop, started) = (world.path("stop"), world.path("started"));
+    let script = "import os, sys\nfile, stop, started = sys.argv[1:]\nn = 0\n\
+        while not os.path.exists(stop):\n    n += 1\n\
+        \x20   with open(file + '.new', 'w') as f:\n        f.write('{\"n\": %d}\\n' % n)\n\
+        \x20   os.replace(file + '.new', file)\n    open(started, 'w').close()\n";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).arg(&file).arg(&stop).arg(&started);
+    let mut writer = command.spawn().unwrap();
+    eventually("a count", || started.exists().then_some(()));
+    // On a slow disk.
+    let mut strace = Command::new("strace");
+    world.bare(&mut strace);
+    strace.args(["-qq", "-o", "/dev/null", "-e", "trace=fsync"]);
+    strace.args(["-e", "inject=fsync:delay_enter=20000"]);
+    strace.arg(world.path("bin/tongs-agents")).args(["install", "--agent", "claude"]);
+    let ran = finish(strace, b"");
+    assert_eq!(ran.code, Some(75), "{ran:?}");
+    assert!(ran.out.contains("another program keeps changing it"), "{ran:?}");
+    fs::write(&stop, "").unwrap();
+    assert_eq!(writer.wait().unwrap().code(), Some(0));
+    assert!(!fs::read_to_string(&file).unwrap().contains("tongs-hook"));
+}
+
+/// A program empties a file and takes its time to fill it again.
+#[test]
+fn a_file_that_is_about_to_be_written_is_not_taken_for_an_empty_one() {
+    let test = "a_file_that_is_about_to_be_written";
+    if !has_tool("strace", test) {
+        return;
+    }
+    for half in ["", "{\"a\": 1, "] {
+        let world = World::new();
+        let file = world.path("home/.claude/settings.json");
+        write(&file, half);
+        let trace = world.path("trace");
+        let mut strace = Command::new("strace");
+        world.bare(&mut strace);
+        // The pause before the second look is long enough to be seen.
+        strace.args(["-qq", "-o"]).arg(&trace).args(["-e", "trace=poll,ppoll"]);
+        strace.args(["-e", "inject=poll,ppoll:delay_enter=400000:when=1"]);
+        strace.arg(world.path("bin/tongs-agents")).args(["install", "--agent", "claude"]);
+        let mut child = strace.stdout(std::process::Stdio::null()).spawn().unwrap();
+        eventually("the pause", || {
+            fs::read_to_string(&trace).ok().filter(|text| text.contains("poll("))
+        });
+        fs::write(&file, "{\"a\": 1, \"b\": 2}\n").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{half}");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("\"b\": 2"), "{text}");
+        assert_eq!(commands(&text).len(), 18, "{text}");
+    }
+}
+
 #[test]
 fn the_variables_that_move_a_harness_are_honoured() {
     let moves = [

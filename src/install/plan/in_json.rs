@@ -207,7 +207,6 @@ impl Document for Doc<'_> {
             path.truncate(path.len() - 2);
         }
         let mut text = json::remove(text, dialect, &path)?;
-        let before = before.and_then(|before| json::parse(before, dialect).ok());
         // What holds nothing any more goes as well, but for the top, for what was
         // there before, and for what has a comment of the user's.
         while path.pop().is_some() && !path.is_empty() {
@@ -216,13 +215,41 @@ impl Document for Doc<'_> {
             let own_name = path == [Step::Key("tongs")]
                 && !node.members().iter().any(|m| m.value.is_list() || m.value.is_map());
             let empty = node.list().is_empty() && node.members().is_empty();
-            let was = before.as_ref().is_some_and(|before| before.at(&path).is_some());
-            if !(empty || own_name) || was || has_comment(&text, &root, &path) {
+            if !(empty || own_name) || has_comment(&text, &root, &path) {
+                break;
+            }
+            let before = before.and_then(|before| json::parse(before, dialect).ok());
+            if before.is_some_and(|before| before.at(&path).is_some()) {
                 break;
             }
             text = json::remove(&text, dialect, &path)?;
         }
         Ok(text)
+    }
+
+    fn remove_all(
+        &self,
+        text: &str,
+        entries: &[Entry],
+        before: Option<&str>,
+    ) -> Result<Option<String>, Refusal> {
+        let root = json::parse(text, self.json.dialect)?;
+        let below = self.found_below(&root);
+        let ([_], Some(place)) = (&below[..], root.at(&below)) else { return Ok(None) };
+        let lists = || place.members().iter().map(|member| &member.value);
+        let items = place.list().len() + lists().map(|list| list.list().len()).sum::<usize>();
+        let is_alone = |entry: &Entry| matches!(entry.at, At::Path { alone: true, .. });
+        let written = text.get(place.span.clone()).unwrap_or("");
+        let mixed = items != entries.len()
+            || !entries.iter().all(is_alone)
+            || lists().any(|list| list.list().is_empty())
+            || ["//", "/*"].iter().any(|comment| written.contains(comment))
+            || has_comment(text, &root, &below);
+        let before = before.and_then(|before| json::parse(before, self.json.dialect).ok());
+        if mixed || before.is_some_and(|before| before.at(&below).is_some()) {
+            return Ok(None);
+        }
+        Ok(Some(json::remove(text, self.json.dialect, &below)?))
     }
 
     fn replace(&self, text: &str, entry: &Entry, command: String) -> Result<String, Refusal> {

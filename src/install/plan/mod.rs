@@ -121,6 +121,16 @@ trait Document {
     fn entries(&self, text: &str, want: &dyn Fn(&str) -> String) -> Result<Vec<Entry>, Refusal>;
     /// Takes an entry out, and what is empty then, unless it was there `before`.
     fn remove(&self, text: &str, entry: &Entry, before: Option<&str>) -> Result<String, Refusal>;
+    /// Takes all entries out at once, where nothing else stands around them; `None`
+    /// where that cannot be done.
+    fn remove_all(
+        &self,
+        _text: &str,
+        _entries: &[Entry],
+        _before: Option<&str>,
+    ) -> Result<Option<String>, Refusal> {
+        Ok(None)
+    }
     /// Makes an entry what it should be.
     fn replace(&self, text: &str, entry: &Entry, command: String) -> Result<String, Refusal>;
     /// Adds the entry of an event.
@@ -246,12 +256,17 @@ pub fn take(
     }
     let Some(document) = document(recipe) else { return Err(Refusal::NotOurs) };
     let (mut text, mut hook) = (old.to_string(), None);
+    let ours = |entry: &Entry| Command::read(&entry.command).map(|ours| ours.hook);
     loop {
         let entries = document.entries(&text, &|_| String::new())?;
-        let ours = |entry: &Entry| Command::read(&entry.command).map(|ours| ours.hook);
         let Some(entry) = entries.iter().rev().find(|entry| ours(entry).is_some()) else { break };
         hook = ours(entry);
-        let less = document.remove(&text, entry, before)?;
+        let all = entries.iter().all(|entry| ours(entry).is_some());
+        let less = if all { document.remove_all(&text, &entries, before)? } else { None };
+        let less = match less {
+            Some(less) => less,
+            None => document.remove(&text, entry, before)?,
+        };
         if less.len() >= text.len() {
             return Err(Edit::NoSuchPath.into());
         }
