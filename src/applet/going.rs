@@ -114,15 +114,16 @@ fn next(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Match, Fail> {
         return Err(nobody(&Selector::Asks));
     }
     found.retain(|m| target(m).is_ok_and(|target| target.is_reachable(run)));
+    let targets: Vec<Target> = found.iter().filter_map(|m| target(m).ok()).collect();
+    let seen = focus::in_view(&targets, run).and_then(|at| Some(found.get(at)?.row.id.clone()));
     let mut rows: Vec<Row> = found.iter().map(|m| m.row.clone()).collect();
     Order::Attention.sort(&mut rows);
-    found.sort_by_cached_key(|m| rows.iter().position(|row| row.id == m.row.id));
-    let targets: Vec<Target> = found.iter().filter_map(|m| target(m).ok()).collect();
-    if let Some(at) = focus::in_view(&targets, run) {
-        found.rotate_left(at + 1);
-    }
+    let first = rows.iter().position(|row| Some(&row.id) == seen.as_ref()).map_or(0, |at| at + 1);
+    let round = rows.iter().skip(first).chain(rows.iter().take(first));
+    let next = round.into_iter().find(|row| row.asks());
+    let at = next.and_then(|next| found.iter().position(|m| m.row.id == next.id));
     let none = || Fail::new(Exit::No, "nobody asks for you who can be gone to from here");
-    found.into_iter().find(|m| m.row.asks()).ok_or_else(none)
+    at.map(|at| found.swap_remove(at)).ok_or_else(none)
 }
 
 /// Where a session is; else why it cannot be gone to.
