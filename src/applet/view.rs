@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::cli::{Cell, Colour, Column, Fail, Out, Shown, Table};
 use crate::harness;
-use crate::record::scan::{Entries, quoted};
+use crate::record::scan::{Entries, Kind, quoted};
 use crate::record::{Checked, Key, Status, limit};
 use crate::store::annotate::{Derived, View, put_session};
 use crate::store::seen::Phase;
@@ -154,15 +154,20 @@ impl Row {
         asks(self.status, &self.derived)
     }
 
-    /// One field as text: a string as it is, anything else as JSON; empty where
+    /// One field as text: a string as it is, anything else as its JSON; empty where
     /// the session does not have it.
     pub fn field(&self, name: &str) -> String {
-        let object: serde_json::Value = serde_json::from_slice(&self.json).unwrap_or_default();
-        match object.get(name) {
-            None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-        }
+        let found = Entries::of(&self.json).find(|(key, ..)| key.is(name));
+        found.map_or_else(String::new, |(_, kind, value)| plain(kind, value))
+    }
+}
+
+/// A value as text, as [`Row::field`] has it.
+fn plain(kind: Kind, value: &[u8]) -> String {
+    match quoted(kind, value) {
+        Some(text) => text.to_string(),
+        None if value == b"null" => String::new(),
+        None => String::from_utf8_lossy(value).into_owned(),
     }
 }
 
@@ -321,18 +326,15 @@ pub fn is_dumb(env: &Env<'_>) -> bool {
     env.get(Var::TERM) == Some(b"dumb")
 }
 
-/// A session's fields as text, by name; without those that are empty.
+/// A session's fields as text, by name in its order; without those that are empty.
 pub fn all_fields(row: &Row) -> Vec<(String, String)> {
-    let object: serde_json::Value = serde_json::from_slice(&row.json).unwrap_or_default();
-    let fields = object.as_object().into_iter().flatten();
-    let text = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone(),
-        value => value.to_string(),
-    };
-    fields
-        .map(|(name, value)| (name.clone(), text(value)))
+    let entries = Entries::of(&row.json);
+    let mut fields: Vec<(String, String)> = entries
+        .map(|(name, kind, value)| (name.to_string(), plain(kind, value)))
         .filter(|(_, text)| !text.is_empty())
-        .collect()
+        .collect();
+    fields.sort_unstable();
+    fields
 }
 
 /// A session's fields for people, one a line.

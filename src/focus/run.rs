@@ -112,7 +112,7 @@ impl<'a> Runner<'a> {
     /// The same of a tool that prints JSON.
     #[inline(never)]
     pub(super) fn ask_json(&self, tool: &Tool, args: &[&str]) -> Result<Value, Stop> {
-        serde_json::from_str(&self.ask(tool, args)?).map_err(|_| tool.odd())
+        serde_json::from_slice(self.ask(tool, args)?.as_bytes()).map_err(|_| tool.odd())
     }
 
     /// The same of a tool whose exit status says nothing.
