@@ -12,7 +12,7 @@ use super::fleet::{Fleet, Tell};
 use super::store::{Found, find};
 use super::upkeep::{maintain, open};
 use crate::cli::Fail;
-use crate::store::maintain::Mode;
+use crate::store::maintain::{Mode, Outcome};
 use crate::store::place::Root;
 use crate::store::watch::StoreWatch;
 use crate::sys::clock::Now;
@@ -101,22 +101,23 @@ impl<'e> SessionFeed<'e> {
         Ok(place)
     }
 
-    /// Runs the maintainer; one that cannot work leaves the sessions as they are.
-    pub fn maintain(&self, mode: Mode) {
-        if let Ok(Some(store)) = open(self.env, mode) {
-            maintain(&store, mode, self.env);
+    /// Runs the maintainer; says whether it could work, or another one does. One
+    /// that cannot leaves the sessions as they are.
+    pub fn maintain(&self, mode: Mode) -> bool {
+        match open(self.env, mode) {
+            Ok(Some(store)) => !matches!(maintain(&store, mode, self.env), Outcome::Unavailable(_)),
+            Ok(None) => true,
+            Err(_) => false,
         }
     }
 
-    /// When the next look is due without any change, by what the sessions and
-    /// their notices tell.
+    /// When the next look is due without any change, by what the sessions tell.
     fn due_ms(&self) -> u64 {
         let now = Now::read();
         let turns = self.fleet.turns_ms();
         let turns = turns.map(|ms| now.mono_ms.saturating_add(ms.saturating_sub(now.wall_ms)));
-        let held = self.fleet.sessions().filter_map(|known| known.notice.until_ms()).min();
         let tick = self.watch.is_none().then_some(now.mono_ms + TICK_MS);
-        [turns, held, tick].into_iter().flatten().min().unwrap_or(u64::MAX)
+        [turns, tick].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
     /// Sleeps until a look is due, or until one of the caller's own alarms goes off:

@@ -11,7 +11,7 @@ use crate::record::out::{Object, Sink, Style, string};
 use crate::record::sha256::Hex;
 use crate::record::{Checked, Key, Status};
 use crate::store::annotate::{Derived, IDLE_ATTENTION, QUIET, View, annotate_session};
-use crate::store::seen::Marks;
+use crate::store::seen::{Marks, Phase};
 use crate::store::{Reader, Store};
 use crate::sys::clock::Now;
 use crate::sys::fs::Errno;
@@ -99,10 +99,16 @@ impl Known {
     }
 }
 
+/// Sessions that are gone and whose notices are remembered, at most.
+const REMEMBERED: usize = 4096;
+
 /// All sessions as they were last seen.
 #[derive(Default)]
 pub struct Fleet {
     known: HashMap<String, Known>,
+    /// What was told of sessions that are gone: a store that was away for a moment
+    /// brings them back as they were.
+    told: HashMap<String, Phase>,
     looks: u64,
     keys: RandomState,
     reader: Reader,
@@ -145,6 +151,12 @@ impl Fleet {
         removed.sort();
         for id in removed {
             if let Some(known) = self.known.remove(&id) {
+                if let Some(phase) = known.row.phase.filter(|_| known.notice == Told::Yes) {
+                    if self.told.len() >= REMEMBERED {
+                        self.told.clear();
+                    }
+                    self.told.insert(id.clone(), phase);
+                }
                 let mut json = Vec::new();
                 known.put_ids(&mut json);
                 tell(Event::Removed, &known.row, &json)?;
@@ -228,7 +240,10 @@ impl Fleet {
                 return Ok(());
             }
             Some(known) => (Event::Changed, known.row.phase, known.notice),
-            None => (Event::Added, None, Told::No),
+            None => match self.told.remove(&id) {
+                Some(phase) => (Event::Added, Some(phase), Told::Yes),
+                None => (Event::Added, None, Told::No),
+            },
         };
         let mut row = Row::of(record, derived);
         let json = core::mem::take(&mut row.json);

@@ -13,6 +13,7 @@ use super::fleet::{Fleet, Known, Told};
 use super::view::{Row, rank};
 use crate::cli::{Shown, push_cut};
 use crate::record::Status;
+use crate::sys::clock::Now;
 use crate::sys::env::{Env, Var};
 use crate::sys::fs::{Dir, May, Open};
 use crate::sys::spawn::Feeding;
@@ -31,7 +32,7 @@ const LINE: usize = 120;
 const NAMED: usize = 5;
 
 /// One notice. Both texts are escaped and bounded.
-pub struct Notice {
+struct Notice {
     title: String,
     /// Lines; the last one has no newline.
     body: String,
@@ -70,28 +71,80 @@ impl Level {
     }
 }
 
-/// The notices of one watch.
+/// The notices of one watch: at most one is on its way out, and what begins to
+/// ask meanwhile is in the next.
 #[derive(Default)]
 pub struct Notices {
     begun: bool,
     complained: bool,
+    showing: Option<Showing>,
 }
 
 impl Notices {
-    /// The notice that is due at this moment of CLOCK_MONOTONIC in
-    /// milliseconds, if any. A permission that is there at the first call is not
-    /// held back. What the level passes over is not told of later.
-    pub fn due(&mut self, fleet: &mut Fleet, level: Level, mono_ms: u64) -> Option<Notice> {
+    /// Goes on with the notice that is on its way out, and begins the next one as
+    /// soon as it is due. A permission that is there at the first call is not held
+    /// back. What the level passes over is not told of later. Says what failed,
+    /// once.
+    pub fn tend(&mut self, fleet: &mut Fleet, level: Level, env: &Env<'_>) -> Option<String> {
+        let mut failed = self.step();
+        if self.showing.is_none() {
+            if let Some(notice) = self.due(fleet, level, Now::read().mono_ms) {
+                self.showing = Some(Showing::begin(notice, env));
+                failed = failed.or(self.step());
+            }
+        }
+        failed
+    }
+
+    /// Waits until the notice that is on its way is out.
+    pub fn finish(&mut self) -> Option<String> {
+        let mut failed = None;
+        while let Some(showing) = &self.showing {
+            sleep(&showing.alarms().collect::<Vec<_>>(), showing.due_ms().unwrap_or(0));
+            failed = failed.or(self.step());
+        }
+        failed
+    }
+
+    /// When there is something to do though nothing wakes the sleeper, on
+    /// CLOCK_MONOTONIC.
+    pub fn next_ms(&self, fleet: &Fleet) -> u64 {
+        match &self.showing {
+            Some(showing) => Now::read().mono_ms.saturating_add(showing.due_ms().unwrap_or(0)),
+            None => {
+                let held = fleet.sessions().filter_map(|known| known.notice.until_ms());
+                held.min().unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// What wakes a sleeper when there is something to do.
+    pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
+        self.showing.iter().flat_map(Showing::alarms)
+    }
+
+    fn step(&mut self) -> Option<String> {
+        let done = self.showing.as_mut()?.step()?;
+        self.showing = None;
+        let why = done.err()?;
+        let first = !core::mem::replace(&mut self.complained, true);
+        first.then(|| format!("cannot show notices: {why}"))
+    }
+
+    fn due(&mut self, fleet: &mut Fleet, level: Level, mono_ms: u64) -> Option<Notice> {
         let mut due: Vec<&Known> = Vec::new();
         for known in fleet.sessions_mut().filter(|known| known.row.asks()) {
             let hold = if known.waiting_for == "permission" && self.begun { HOLD_MS } else { 0 };
             known.notice = match known.notice {
+                // Its user has seen it meanwhile.
+                _ if known.row.derived.seen => Told::Yes,
                 Told::No if hold > 0 => Told::Held(mono_ms.saturating_add(hold)),
                 Told::Held(until_ms) if until_ms > mono_ms => Told::Held(until_ms),
                 Told::Yes => continue,
                 Told::No | Told::Held(_) => Told::Yes,
             };
-            if known.notice == Told::Yes && level.takes(&known.row) {
+            let told = known.notice == Told::Yes && !known.row.derived.seen;
+            if told && level.takes(&known.row) {
                 due.push(known);
             }
         }
@@ -99,47 +152,27 @@ impl Notices {
         due.sort_by_key(|known| (rank(&known.row), known.row.id.clone()));
         notice(&due)
     }
-
-    /// Shows a notice and waits until it is out; says what failed, once.
-    pub fn show(&mut self, notice: Notice, env: &Env<'_>) -> Option<String> {
-        let mut showing = Showing::begin(notice, env, false);
-        loop {
-            if let Some(done) = showing.step() {
-                return self.complaint(done);
-            }
-            sleep(&showing.alarms().collect::<Vec<_>>(), showing.due_ms().unwrap_or(0));
-        }
-    }
-
-    /// What to say of how a notice got out: what failed, once.
-    pub fn complaint(&mut self, done: Result<(), String>) -> Option<String> {
-        let why = done.err()?;
-        let first = !core::mem::replace(&mut self.complained, true);
-        first.then(|| format!("cannot show notices: {why}"))
-    }
 }
 
 /// A notice on its way out, by the first way that works.
-pub struct Showing {
+struct Showing {
     notice: Notice,
     ways: Vec<Way>,
     bell: Bell,
     running: Option<(Way, Feeding<'static>)>,
     failed: Option<String>,
-    silent: bool,
 }
 
 impl Showing {
-    /// Takes a notice. Programs that show it print nothing where it is `silent`.
-    pub fn begin(notice: Notice, env: &Env<'_>, silent: bool) -> Showing {
+    fn begin(notice: Notice, env: &Env<'_>) -> Showing {
         let mut ways: Vec<Way> = ways(env).collect();
         ways.reverse();
-        Showing { notice, ways, bell: Bell::of(env), running: None, failed: None, silent }
+        Showing { notice, ways, bell: Bell::of(env), running: None, failed: None }
     }
 
     /// Goes on; says how it ended, once it has: an error is the last way's, or the
     /// one before the way that worked.
-    pub fn step(&mut self) -> Option<Result<(), String>> {
+    fn step(&mut self) -> Option<Result<(), String>> {
         loop {
             if let Some((way, feeding)) = &mut self.running {
                 let done = match feeding.step()? {
@@ -157,7 +190,7 @@ impl Showing {
                 let none = "there is no notify-send with a session bus, and no terminal";
                 return Some(Err(self.failed.take().unwrap_or_else(|| none.to_string())));
             };
-            match way.start(&self.notice, &self.bell, self.silent) {
+            match way.start(&self.notice, &self.bell) {
                 Ok(Some(feeding)) => self.running = Some((way, feeding)),
                 Ok(None) => return Some(self.failed.take().map_or(Ok(()), Err)),
                 Err(failed) => self.failed = Some(failed),
@@ -166,12 +199,12 @@ impl Showing {
     }
 
     /// What wakes a sleeper when there is another step.
-    pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
+    fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
         self.running.iter().flat_map(|(_, feeding)| feeding.alarms())
     }
 
     /// Milliseconds until the next step is due though nothing wakes the sleeper.
-    pub fn due_ms(&self) -> Option<u64> {
+    fn due_ms(&self) -> Option<u64> {
         self.running.as_ref().map(|(_, feeding)| feeding.due_ms())
     }
 }
@@ -201,7 +234,9 @@ fn notice(due: &[&Known]) -> Option<Notice> {
         if !body.is_empty() {
             body.push('\n');
         }
-        push_cut(&mut body, &line(known), LINE);
+        let detail = &known.row.detail;
+        let more = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+        push_cut(&mut body, &(line(known) + &more), LINE);
     }
     if due.len() > NAMED {
         body.push_str(&format!("\nand {} more", due.len() - NAMED));
@@ -270,15 +305,10 @@ impl Way {
     }
 
     /// Begins to show a notice; nothing is left to be done where that was all.
-    fn start(
-        &self,
-        notice: &Notice,
-        bell: &Bell,
-        silent: bool,
-    ) -> Result<Option<Feeding<'static>>, String> {
+    fn start(&self, notice: &Notice, bell: &Bell) -> Result<Option<Feeding<'static>>, String> {
         let Notice { title, body } = notice;
         let name = self.name();
-        let run = |words: &[&str]| match Feeding::start(words, b"", LIMIT_MS, silent) {
+        let run = |words: &[&str]| match Feeding::start(words, b"", LIMIT_MS, true) {
             Ok(feeding) => Ok(Some(feeding)),
             Err(e) => Err(format!("cannot run '{name}': {}", errno(e))),
         };

@@ -438,6 +438,20 @@ fn a_command_that_hangs_is_ended_with_what_it_started() {
 }
 
 #[test]
+fn a_command_gets_no_more_time_than_is_left() {
+    let world = World::new();
+    put(&world, &record("s", json!({"status": "running"})), false);
+    let begun = std::time::Instant::now();
+    let watcher = Watcher::ready(&world, &["--timeout", "2s", "--exec", "sleep", "60"]);
+    put(&world, &record("n", json!({})), false);
+    watcher.sees("added", "n");
+    let ran = watcher.end();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("the time that was left"), "{ran:?}");
+    assert!(begun.elapsed().as_secs() < 8, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn wrong_command_lines_are_said_to_be() {
     let world = World::new();
     for args in [
@@ -562,6 +576,71 @@ fn a_permission_that_is_answered_at_once_is_none_of_the_users() {
     assert!(notices[1].starts_with("claude asks a question"), "{notices:?}");
     assert!(began.elapsed().as_millis() < 4000);
     assert_eq!((watcher.stop().as_str(), desktop.notices().len()), ("", 2));
+}
+
+#[test]
+fn a_store_that_was_away_brings_no_notice_again() {
+    let desktop = Desktop::new();
+    let world = &desktop.world;
+    put(world, &record("s", json!({"status": "running"})), false);
+    let watcher = desktop.watch();
+    replace(world, &record("s", json!({"status": "waiting", "status_ms": 5, "detail": "one"})));
+    desktop.until(1);
+    let count = |event: &str| watcher.events().iter().filter(|e| e["event"] == event).count();
+    let next = |event: &str, before: usize| {
+        eventually(event, || (count(event) > before).then_some(()));
+    };
+    for _ in 0..3 {
+        let (removed, added) = (count("removed"), count("added"));
+        fs::rename(world.state(), world.path("away")).unwrap();
+        next("removed", removed);
+        fs::rename(world.path("away"), world.state()).unwrap();
+        next("added", added);
+    }
+    replace(world, &record("other", json!({"status": "waiting", "detail": "two"})));
+    let notices = desktop.until(2);
+    assert_eq!(notices.iter().filter(|notice| notice.contains("one")).count(), 1, "{notices:?}");
+    // A newer wait is told of.
+    replace(world, &record("s", json!({"status": "waiting", "status_ms": 6, "detail": "three"})));
+    assert!(desktop.until(3)[2].contains("three"));
+}
+
+#[test]
+fn a_permission_that_was_seen_while_it_was_held_back_is_not_told_of() {
+    let desktop = Desktop::new();
+    let world = &desktop.world;
+    put(world, &record("s", json!({"status": "running"})), false);
+    let watcher = desktop.watch();
+    let asks = |id: &str, waiting_for: &str| {
+        let fields =
+            json!({"status": "waiting", "waiting_for": waiting_for, "status_ms": 9, "detail": id});
+        replace(world, &record(id, fields));
+    };
+    asks("s", "permission");
+    watcher.sees_status("s", "waiting");
+    world.agents(&["ack", "s"]).silent();
+    asks("later", "permission");
+    let notices = desktop.until(1);
+    assert!(notices.len() == 1 && notices[0].contains("later"), "{notices:?}");
+}
+
+#[test]
+fn a_notifier_that_hangs_holds_up_no_line() {
+    let desktop = Desktop::new();
+    let world = &desktop.world;
+    let log = world.path("notices");
+    let text = format!("echo begun >>'{}'; echo noise >&2; exec sleep 60", log.display());
+    script(world, "notify-send", &text);
+    put(world, &record("s", json!({"status": "running"})), false);
+    let watcher = desktop.watch();
+    replace(world, &record("s", json!({"status": "waiting"})));
+    eventually("it hangs", || fs::read_to_string(&log).ok().filter(|text| !text.is_empty()));
+    let begun = std::time::Instant::now();
+    put(world, &record("t", json!({"status": "running"})), false);
+    watcher.sees("added", "t");
+    assert!(begun.elapsed().as_secs() < 4, "{:?}", begun.elapsed());
+    let err = watcher.stop();
+    assert!(!err.contains("noise"), "{err}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::sys::clock::Now;
 use crate::sys::env::Env;
 use crate::sys::spawn::feed;
 use crate::sys::stdio;
+use crate::sys::watch::{Alarm, is_ringing};
 
 /// Milliseconds that a command may take.
 const LIMIT_MS: u64 = 10_000;
@@ -103,6 +104,14 @@ struct Watcher<'w> {
 
 impl Watcher<'_> {
     fn run(mut self) -> Result<Exit, Fail> {
+        let ended = self.watch();
+        if let Some(failed) = self.notices.as_mut().and_then(Notices::finish) {
+            hint(&failed);
+        }
+        ended
+    }
+
+    fn watch(&mut self) -> Result<Exit, Fail> {
         let mut ready = false;
         loop {
             let told = self.look(!ready)?;
@@ -113,7 +122,7 @@ impl Watcher<'_> {
             self.out.flush()?;
             self.notify();
             if ready {
-                told.iter().for_each(|json| self.execute(json));
+                told.iter().take_while(|json| self.execute(json)).for_each(drop);
             }
             ready = true;
             if self.until_attention && self.feed.fleet.sessions().any(|known| known.row.asks()) {
@@ -122,11 +131,27 @@ impl Watcher<'_> {
             if self.end_ms.is_some_and(|end| Now::read().mono_ms >= end) {
                 return Ok(Exit::No);
             }
-            let end_ms = self.end_ms.unwrap_or(u64::MAX);
-            let woken = self.feed.sleep(&[stdio::out_alarm()], end_ms, stdio::out_is_gone);
-            // Nobody reads any more.
-            if woken == Woken::Called && stdio::out_is_gone() {
+            if self.sleep() == Woken::Called && stdio::out_is_gone() {
+                // Nobody reads any more.
                 return Ok(Exit::Ok);
+            }
+        }
+    }
+
+    /// Sleeps until there is something to look at or the time is over.
+    fn sleep(&mut self) -> Woken {
+        loop {
+            let Watcher { feed, notices, .. } = self;
+            let notice_ms = notices.as_ref().map_or(u64::MAX, |n| n.next_ms(&feed.fleet));
+            let end_ms = self.end_ms.unwrap_or(u64::MAX);
+            let ringing: Vec<Alarm<'_>> = notices.iter().flat_map(Notices::alarms).collect();
+            let own = [&[stdio::out_alarm()], &*ringing].concat();
+            let is_called = || stdio::out_is_gone() || is_ringing(&ringing);
+            let woken = feed.sleep(&own, notice_ms.min(end_ms), is_called);
+            self.notify();
+            let is_over = Now::read().mono_ms >= end_ms || stdio::out_is_gone();
+            if woken == Woken::ToLook || is_over {
+                return woken;
             }
         }
     }
@@ -158,21 +183,29 @@ impl Watcher<'_> {
 
     fn notify(&mut self) {
         let Some(notices) = &mut self.notices else { return };
-        if let Some(notice) = notices.due(&mut self.feed.fleet, Level::All, Now::read().mono_ms) {
-            if let Some(failed) = notices.show(notice, self.env) {
-                hint(&failed);
-            }
+        if let Some(failed) = notices.tend(&mut self.feed.fleet, Level::All, self.env) {
+            hint(&failed);
         }
     }
 
-    fn execute(&self, json: &[u8]) {
+    /// Runs the command for a change; says whether there is time for another one.
+    fn execute(&self, json: &[u8]) -> bool {
         let name = self.command.first().copied().unwrap_or("");
-        match feed(&self.command, json, LIMIT_MS) {
+        let left_ms = self.end_ms.map(|end| end.saturating_sub(Now::read().mono_ms));
+        let limit_ms = left_ms.map_or(LIMIT_MS, |left| left.min(LIMIT_MS));
+        if limit_ms == 0 {
+            return false;
+        }
+        match feed(&self.command, json, limit_ms) {
             Ok(Some(0)) => {}
             Ok(Some(code)) => hint(&format!("'{name}' ended with {code}")),
-            Ok(None) => hint(&format!("'{name}' was ended by a signal or took over 10 s")),
+            Ok(None) => hint(&format!(
+                "'{name}' was ended by a signal or took over {}",
+                if limit_ms == LIMIT_MS { "10 s" } else { "the time that was left" }
+            )),
             Err(e) => hint(&format!("cannot run '{name}': {}", errno(e))),
         }
+        true
     }
 }
 
