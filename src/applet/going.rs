@@ -6,7 +6,7 @@ use super::fail::trouble;
 use super::find::{Look, Match, Selector, several, unread};
 use super::marking::see;
 use super::store::{Found, find};
-use super::view::{Order, Row};
+use super::view::{Row, rank};
 use crate::cli::{Exit, Fail};
 use crate::focus::{self, Outcome, Runner, State, Target};
 use crate::probe::Here;
@@ -14,26 +14,40 @@ use crate::record::out::{Object, Sink, Style, string};
 use crate::store::Store;
 use crate::sys::process::Verdict;
 
-/// Opens the store of the runner's environment and finds the session that is
-/// meant there, as [`choose`] does.
-pub fn seek(selector: &Selector, run: &Runner<'_>) -> Result<(Store, Match), Fail> {
+/// Goes to the session that is meant, or finds out how, where the runner only
+/// plans. Fails where there is none, or where there are several, which are then
+/// listed. Of those that ask, the first one after the one in view is gone to that
+/// can be brought before the user; where none can, it is the first one of all.
+pub fn go(selector: &Selector, run: &mut Runner<'_>) -> Result<(Match, Outcome), Fail> {
     let store = match find(run.env) {
         Found::Open(store) => store,
         Found::Missing => return Err(nobody(selector)),
         Found::Unavailable(why, root) => return Err(Fail::new(Exit::No, trouble(why, &root))),
     };
-    let found = choose(&store, selector, run)?;
-    Ok((store, found))
+    let look = Look::new(Here::of_reader());
+    let found = look.find(&store, selector).map_err(unread)?;
+    if !matches!(selector, Selector::Asks) {
+        let found = choose(found, selector)?;
+        let outcome = go_to(&store, &found, run);
+        return Ok((found, outcome));
+    }
+    let mut first = None;
+    for found in round(found, run)? {
+        let calls = run.calls.len();
+        let outcome = go_to(&store, &found, run);
+        if matches!(outcome.state, State::Complete | State::Planned) {
+            return Ok((found, outcome));
+        }
+        if run.dry_run {
+            run.calls.truncate(calls);
+        }
+        first.get_or_insert((found, outcome));
+    }
+    first.ok_or_else(|| Fail::new(Exit::No, "nobody asks for you who can be gone to from here"))
 }
 
-/// The one session that is meant, which lives as far as can be seen. Fails where
-/// there is none or where there are several, which are then listed.
-pub fn choose(store: &Store, selector: &Selector, run: &Runner<'_>) -> Result<Match, Fail> {
-    let look = Look::new(Here::of_reader());
-    let mut found = look.find(store, selector).map_err(unread)?;
-    if matches!(selector, Selector::Asks) {
-        return next(found, run);
-    }
+/// The one session that is meant, which lives as far as can be seen.
+fn choose(mut found: Vec<Match>, selector: &Selector) -> Result<Match, Fail> {
     let over = found.iter().find(|m| !m.is_live()).map(|m| m.row.place());
     found.retain(Match::is_live);
     // Of a session and a process without one, the session is meant.
@@ -50,10 +64,10 @@ pub fn choose(store: &Store, selector: &Selector, run: &Runner<'_>) -> Result<Ma
     found.pop().ok_or_else(over)
 }
 
-/// Goes to a session, or finds out how, where the runner only plans. Where it is
-/// then before its user, what it was in when it was found is marked as seen; a
-/// mark that cannot be written changes nothing of the outcome.
-pub fn go(store: &Store, found: &Match, run: &mut Runner<'_>) -> Outcome {
+/// Goes to a session. Where it is then before its user, what it was in when it was
+/// found is marked as seen; a mark that cannot be written changes nothing of the
+/// outcome.
+fn go_to(store: &Store, found: &Match, run: &mut Runner<'_>) -> Outcome {
     let outcome = match target(found) {
         Ok(target) => focus::go(&target, run),
         Err(reason) => Outcome::unavailable(reason),
@@ -106,9 +120,10 @@ fn nobody(selector: &Selector) -> Fail {
     Fail::new(Exit::No, text)
 }
 
-/// The one that asks, behind the one that the user looks at, in the order of
-/// `status`. The one that is looked at need not ask any more: it was seen.
-fn next(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Match, Fail> {
+/// Those that ask, from the one behind the one that the user looks at, in the
+/// order of `status`. The one that is looked at need not ask any more: it was seen,
+/// and keeps its place here.
+fn round(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Vec<Match>, Fail> {
     found.retain(Match::is_live);
     if !found.iter().any(|m| m.row.asks()) {
         return Err(nobody(&Selector::Asks));
@@ -117,13 +132,17 @@ fn next(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Match, Fail> {
     let targets: Vec<Target> = found.iter().filter_map(|m| target(m).ok()).collect();
     let seen = focus::in_view(&targets, run).and_then(|at| Some(found.get(at)?.row.id.clone()));
     let mut rows: Vec<Row> = found.iter().map(|m| m.row.clone()).collect();
-    Order::Attention.sort(&mut rows);
+    rows.sort_by_cached_key(|row| {
+        (rank(row), u64::MAX - row.derived.age_seconds, row.repo.clone(), row.id.clone())
+    });
     let first = rows.iter().position(|row| Some(&row.id) == seen.as_ref()).map_or(0, |at| at + 1);
-    let round = rows.iter().skip(first).chain(rows.iter().take(first));
-    let next = round.into_iter().find(|row| row.asks());
-    let at = next.and_then(|next| found.iter().position(|m| m.row.id == next.id));
-    let none = || Fail::new(Exit::No, "nobody asks for you who can be gone to from here");
-    at.map(|at| found.swap_remove(at)).ok_or_else(none)
+    rows.rotate_left(first);
+    rows.retain(Row::asks);
+    let take = |row: &Row| {
+        let at = found.iter().position(|m| m.row.id == row.id)?;
+        Some(found.swap_remove(at))
+    };
+    Ok(rows.iter().filter_map(take).collect())
 }
 
 /// Where a session is; else why it cannot be gone to.

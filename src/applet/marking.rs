@@ -24,6 +24,8 @@ pub enum Wanted<'w> {
     Ids(&'w [String]),
     /// Every session.
     All,
+    /// Every session that asks for its user.
+    Asking,
 }
 
 /// What was marked.
@@ -64,7 +66,9 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
     let none = |id: &str| Fail::new(Exit::No, format!("no session has the id '{id}'"));
     let store = match (find(env), wanted) {
         (Found::Open(store), _) => store,
-        (Found::Missing, Wanted::All) => return Ok(Marked { rows: Vec::new(), until_ms: 0 }),
+        (Found::Missing, Wanted::All | Wanted::Asking) => {
+            return Ok(Marked { rows: Vec::new(), until_ms: 0 });
+        }
         (Found::Missing, Wanted::Ids(ids)) => {
             return Err(none(ids.first().map_or("", String::as_str)));
         }
@@ -74,6 +78,11 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
         Wanted::All => {
             let mut rows = all(&store)?;
             rows.retain(|row| row.phase.is_some());
+            rows
+        }
+        Wanted::Asking => {
+            let mut rows = all(&store)?;
+            rows.retain(|row| row.phase.is_some() && row.asks());
             rows
         }
         Wanted::Ids(ids) => {
@@ -95,7 +104,10 @@ pub fn mark(env: &Env<'_>, wanted: &Wanted<'_>, put_off: Option<Duration>) -> Re
             rows
         }
     };
-    let phases: Vec<Phase> = rows.iter().filter_map(|row| row.phase).collect();
+    // What is put off asks for nobody; a mark without end would let it ask again.
+    let is_quiet = |row: &Row| put_off.is_none() && row.derived.snoozed;
+    let phases: Vec<Phase> =
+        rows.iter().filter(|row| !is_quiet(row)).filter_map(|row| row.phase).collect();
     let now_ms = Now::read().wall_ms;
     let until_ms = put_off.map_or(0, |time| {
         now_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))

@@ -142,11 +142,15 @@ impl Row {
         if self.derived.unverified {
             text.push_str(" (unverified)");
         }
-        let may_ask = matches!(self.status, Some(Status::Waiting | Status::Error | Status::Idle));
-        if self.derived.seen && may_ask {
+        if self.derived.seen && self.may_ask() {
             text.push_str(if self.derived.snoozed { " (snoozed)" } else { " (seen)" });
         }
         text
+    }
+
+    /// Whether its status is one that may ask for its user.
+    pub fn may_ask(&self) -> bool {
+        matches!(self.status, Some(Status::Waiting | Status::Error | Status::Idle))
     }
 
     /// Whether the session asks for its user.
@@ -246,7 +250,11 @@ impl Order {
     /// not change from one call to the next.
     pub fn sort(self, rows: &mut [Row]) {
         let key = |row: &Row| match self {
-            Order::Attention => (!row.derived.needs_attention, rank(row), 0),
+            // Who asks, the longest first.
+            Order::Attention if row.asks() => {
+                (false, rank(row), u64::MAX - row.derived.age_seconds)
+            }
+            Order::Attention => (true, rank(row), 0),
             Order::Status => (false, rank(row), 0),
             Order::Age => (false, 0, row.derived.age_seconds),
             Order::Repo => (false, 0, 0),
@@ -281,16 +289,17 @@ pub fn age(seconds: u64) -> String {
     }
 }
 
-/// Sessions for people, one a line.
-pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Table {
-    let mut table = Table::new(vec![
+/// Sessions for people, one a line, with their ids or without.
+pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>, ids: bool) -> Table {
+    let mut columns = vec![
         Column::new("STATUS"),
         Column::new("AGE").right(),
         Column::new("AGENT"),
         Column::new("REPO").flex(),
         Column::new("DETAIL").flex(),
-        Column::new("ID"),
-    ]);
+    ];
+    columns.extend(ids.then(|| Column::new("ID")));
+    let mut table = Table::new(columns);
     for row in rows {
         table.push(vec![
             row.status_cell(),

@@ -21,7 +21,7 @@ pub use exit::{Exit, Fail};
 pub use frame::Frame;
 pub use keys::{Key, Keys};
 pub use report::{Out, complain, reason};
-pub use shown::{Shown, is_hidden, push_cut, tmux, wrap};
+pub use shown::{Shown, is_hidden, push_cut, shell_line, tmux, wrap};
 pub use table::{Cell, Colour, Column, Table};
 pub use width::{of as width_of, of_char as width_of_char};
 pub use words::{Early, parse, parse_with_command};

@@ -100,6 +100,17 @@ pub fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
     lines
 }
 
+/// A command as a line for a shell, which reads the same words from it. Not
+/// escaped.
+pub fn shell_line(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%,=+".contains(c);
+    let quote = |word: &String| {
+        let plain = !word.is_empty() && word.chars().all(is_plain);
+        if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
 /// Escapes `text` for a tmux status line: as [`Shown`], and every `#` doubled,
 /// as tmux runs `#(…)` and styles `#[…]`.
 pub fn tmux(text: &str) -> String {
@@ -128,7 +139,13 @@ mod tests {
             0x2028..=0x202e,
             0x2060..=0x2069,
             0xfeff..=0xfeff,
+            0x115f..=0x1160,
+            0x17b4..=0x17b5,
+            0x2800..=0x2800,
+            0x3164..=0x3164,
+            0xffa0..=0xffa0,
             0xfff9..=0xfffb,
+            0xfffe..=0xffff,
             0xe0000..=0xe007f,
         ];
         for c in classes.into_iter().flatten().filter_map(char::from_u32) {

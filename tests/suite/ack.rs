@@ -61,6 +61,11 @@ fn a_wait_asks_though_it_was_seen_and_not_while_it_is_put_off() {
     world.agents(&["snooze", "s", "1h"]).silent();
     assert!(seen(&world, "s") && line(&world).is_empty());
     assert!(world.agents(&["status"]).out.contains("waiting (snoozed)"));
+    // Seen without end would let it ask again.
+    for args in [&["ack", "s"][..], &["ack", "--all"]] {
+        world.agents(args).silent();
+        assert!(seen(&world, "s") && line(&world).is_empty());
+    }
     world.agents(&["snooze", "s", "0"]).silent();
     assert!(!seen(&world, "s") && line(&world).starts_with("1 waiting"));
     world.agents(&["snooze", "s", "400ms"]).silent();

@@ -177,14 +177,27 @@ impl<'w> Mux<'w> {
 
 /// A terminal in which a program runs.
 pub struct Terminal {
-    child: Child,
+    /// The program.
+    pub child: Child,
     name: String,
-    keys: fs::File,
+    /// Where its keys go.
+    pub keys: fs::File,
 }
 
 impl Terminal {
     /// Starts the program; it ends when this is dropped.
-    pub fn run(mut command: Command) -> Terminal {
+    pub fn run(command: Command) -> Terminal {
+        let terminal = Terminal::unread(command);
+        let mut screen = terminal.keys.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut page = [0; 4096];
+            while screen.read(&mut page).is_ok_and(|len| len > 0) {}
+        });
+        terminal
+    }
+
+    /// The same with nobody who reads what it writes.
+    pub fn unread(mut command: Command) -> Terminal {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -193,13 +206,7 @@ impl Terminal {
         let slave = fs::File::options().read(true).write(true).open(&name).unwrap();
         let stdio = || OwnedFd::from(slave.try_clone().unwrap());
         let child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
-        let keys = fs::File::from(master);
-        let mut screen = keys.try_clone().unwrap();
-        std::thread::spawn(move || {
-            let mut page = [0; 4096];
-            while screen.read(&mut page).is_ok_and(|len| len > 0) {}
-        });
-        Terminal { child, name, keys }
+        Terminal { child, name, keys: fs::File::from(master) }
     }
 }
 
@@ -633,6 +640,34 @@ fn rests_that_were_seen_lead_on_to_those_that_were_not() {
         let id = &world.record_of(session)["canonical_id"];
         assert_eq!(&value["canonical_id"], id, "{session} of {order:?}");
     }
+}
+
+#[test]
+fn next_passes_over_whom_it_cannot_bring_before_the_user() {
+    let world = World::new();
+    let Some(mux) = Mux::start(&world, "sock", "focus_passes_over") else { return };
+    let hidden = mux.agent(&["new-session", "-d", "-s", "hidden"], "a", WAIT);
+    let shown = [
+        mux.agent(&["new-window", "-d", "-t", "base:"], "b", WAIT),
+        mux.agent(&["new-window", "-d", "-t", "base:"], "c", WAIT),
+    ];
+    let terminal = mux.client("base");
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let (code, value) = focus(&world, &["--next"]);
+        assert_eq!((code, &value["state"]), (Some(0), &json!("complete")), "{value}");
+        seen.push(mux.shown(&terminal).1);
+    }
+    assert!(seen[0] != seen[1] && seen[0] == seen[2] && seen[1] == seen[3], "{seen:?}");
+    assert!(seen.iter().all(|pane| shown.contains(pane)), "{seen:?}");
+    // Where nobody else asks, it is the one, and the way to it.
+    for session in ["b", "c"] {
+        world.agents(&["snooze", session, "1h"]).silent();
+    }
+    let (code, value) = focus(&world, &["--next"]);
+    assert_eq!((code, &value["state"]), (Some(1), &json!("partial")), "{value}");
+    assert!(value["command"].as_array().unwrap().len() > 3, "{value}");
+    assert_eq!(mux.active("hidden"), hidden);
 }
 
 #[test]

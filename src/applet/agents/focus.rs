@@ -5,10 +5,10 @@ use argh::FromArgs;
 use super::super::Start;
 use super::super::fail::{errno, stdout};
 use super::super::find::Selector;
-use super::super::going::{go, put_json, seek};
+use super::super::going::{go, put_json};
 use super::super::view::Row;
 use super::{check_version, options};
-use crate::cli::{Exit, Fail, Shown};
+use crate::cli::{Exit, Fail, Shown, shell_line};
 use crate::focus::{Outcome, Runner, State};
 use crate::record::out::{Object, Sink};
 use crate::sys::env::Var;
@@ -64,8 +64,7 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     let mut run = Runner::new(start.env);
     run.dry_run = options.dry_run;
     run.client = options.client.as_deref();
-    let (store, found) = seek(&selector, &run)?;
-    let outcome = go(&store, &found, &mut run);
+    let (found, outcome) = go(&selector, &mut run)?;
     let json = options.json || options.json_version.is_some();
     if options.attach && !outcome.command.is_empty() {
         return Err(attach(&outcome));
@@ -130,14 +129,4 @@ fn report(row: &Row, outcome: &Outcome, run: &Runner<'_>, json: bool) -> Result<
         return Ok(exit);
     }
     Err(Fail::cannot(exit, "go to", row.place(), &outcome.reason))
-}
-
-/// A command as a line for a shell.
-fn shell_line(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%,=+".contains(c);
-    let quote = |word: &String| {
-        let plain = !word.is_empty() && word.chars().all(is_plain);
-        if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

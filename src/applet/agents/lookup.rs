@@ -214,7 +214,7 @@ fn print(
                 }
                 rows.push(row);
             }
-            view::put_table(&mut out, env, &view::table(&rows))?;
+            view::put_table(&mut out, env, &view::table(&rows, true))?;
         }
     }
     out.flush()

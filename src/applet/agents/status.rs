@@ -324,7 +324,7 @@ impl Print<'_> {
         let mut out = stdout();
         match &self.form {
             Form::Table if rows.is_empty() => out.put(b"No sessions.\n")?,
-            Form::Table => view::put_table(&mut out, self.env, &view::table(&rows))?,
+            Form::Table => view::put_table(&mut out, self.env, &view::table(&rows, true))?,
             Form::Columns(fields) => self.columns(&mut out, fields, &rows)?,
             Form::Summary { tmux, width } => {
                 out.put(summary_line(&rows, *tmux, *width).as_bytes())?;

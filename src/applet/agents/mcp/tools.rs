@@ -295,8 +295,7 @@ fn focus(env: &Env<'_>, arguments: &Arguments<'_>) -> Result<Reply, Reply> {
         _ => return Err(Reply::error("exactly one of query and next must be given")),
     };
     let mut run = Runner::new(env);
-    let (store, found) = going::seek(&selector, &run).map_err(failed)?;
-    let outcome = going::go(&store, &found, &mut run);
+    let (found, outcome) = going::go(&selector, &mut run).map_err(failed)?;
     let is_there = outcome.state == State::Complete;
     let (name, text) = match is_there {
         true => {
