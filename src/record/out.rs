@@ -92,12 +92,15 @@ pub enum Style {
 }
 
 /// Whether a character acts on a terminal or hides in text: C0, DEL, C1, bidi
-/// controls, zero-width and tag characters, line separators.
+/// controls, zero-width and tag characters, line separators, fillers and blanks
+/// that are no space, and what is no character.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
+        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Writes one character of a JSON string.

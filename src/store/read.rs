@@ -149,7 +149,7 @@ impl Store {
         reader: &mut Reader,
         mut each: impl FnMut(&CStr, &Checked<'_>) -> bool,
     ) -> Result<Tally, Errno> {
-        let mut tally = Tally::default();
+        let (mut tally, mut want) = (Tally::default(), None);
         let mut entries = Box::new([MaybeUninit::uninit(); ENTRIES]);
         self.sessions.list(&mut entries[..], |name| {
             if !is_record_name(name.to_bytes()) {
@@ -158,11 +158,15 @@ impl Store {
             match reader.record(self, name) {
                 Ok(checked) => return each(name, &checked),
                 Err(Unreadable::Absent) => {}
+                Err(Unreadable::Io(e)) if is_want(e) => {
+                    want = Some(e);
+                    return false;
+                }
                 Err(_) => tally.skipped += 1,
             }
             true
         })?;
-        Ok(tally)
+        want.map_or(Ok(tally), Err)
     }
 
     /// Reads every record that no better one hides. Records that may be hidden
@@ -204,6 +208,7 @@ impl Store {
                         on = each(&checked);
                     }
                     Err(Unreadable::Absent) => {}
+                    Err(Unreadable::Io(e)) if is_want(e) => return Err(e),
                     Err(_) => tally.skipped += 1,
                 }
             }
@@ -224,6 +229,12 @@ impl Store {
             each(record, &annotate_session(record, view, marks.of(record, view)))
         })
     }
+}
+
+/// Whether reading failed for want of something that is no fault of the file:
+/// then nothing can be said of any.
+fn is_want(e: Errno) -> bool {
+    matches!(e, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 /// Which records are hidden by better ones:
