@@ -125,7 +125,12 @@ fn first(bytes: &[u8]) -> First {
                 None => First::Sequence(2 + SEQUENCE),
             }
         }
-        [0x1b, ..] => First::Plain(1, Some('\x1b')),
+        [0x1b, 0x1b, ..] => First::Plain(1, Some('\x1b')),
+        // A key with Alt.
+        [0x1b, rest @ ..] => match first(rest) {
+            First::Plain(len, _) => First::Sequence(1 + len),
+            _ => First::Part,
+        },
         [lead, ..] => {
             let len = match lead {
                 0xc2..=0xdf => 2,
@@ -157,7 +162,7 @@ fn plain(c: Option<char>) -> Option<Key> {
 
 /// The key of a sequence, whatever it was held with.
 fn sequence(bytes: &[u8]) -> Option<Key> {
-    let (end, rest) = bytes.split_last()?;
+    let (end, rest) = bytes.split_last().filter(|_| matches!(bytes.get(1), Some(b'[' | b'O')))?;
     let number = rest.get(2..).and_then(|r| r.split(|b| *b == b';').next()).unwrap_or(b"");
     Some(match (end, number) {
         (b'A', _) => Key::Up,
@@ -222,7 +227,7 @@ mod tests {
             assert_eq!(keys(&[bytes]), [key], "{bytes:?}");
         }
         assert_eq!(keys(&[b"\x1b\x1b[Bj"]), [Key::Escape, Key::Down, Key::Char('j')]);
-        assert_eq!(keys(&[b"\x1bj"]), [Key::Escape, Key::Char('j')]);
+        assert_eq!(keys(&[b"\x1bAj\x1b\xc3\xa9k\x1b\r"]), [Key::Char('j'), Key::Char('k')]);
     }
 
     #[test]

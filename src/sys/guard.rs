@@ -418,17 +418,20 @@ extern "C" fn mourning(signal: c_int) {
     unsafe { abi::raise(signal) };
 }
 
-/// Gives the terminal back before a fault ends the process.
+/// Gives the terminal back before a signal ends the process that nobody waits
+/// for.
 pub fn mourn() {
     stand_on_own_stack();
-    for signal in FAULTS {
+    for signal in DEADLY.into_iter().chain(REAL_TIME) {
         handle(signal, mourning as *const () as usize, abi::SA_ONSTACK | abi::SA_RESETHAND);
     }
 }
 
-/// The signals by which a fault of this program ends it: ILL ABRT BUS FPE SEGV
-/// SYS.
-const FAULTS: [c_int; 6] = [4, 6, 7, 8, 11, 31];
+/// The signals that end a process and that are not noted: ILL TRAP ABRT BUS FPE
+/// USR1 SEGV USR2 STKFLT XCPU VTALRM PROF IO PWR SYS.
+const DEADLY: [c_int; 15] = [4, 5, 6, 7, 8, 10, 11, 12, 16, 24, 26, 27, 29, 30, 31];
+/// The real-time signals; those before them are the C library's own.
+const REAL_TIME: core::ops::RangeInclusive<c_int> = 35..=64;
 
 /// Unblocks a set of signals, noting which of them the caller had blocked.
 fn unblock(signals: u64) {

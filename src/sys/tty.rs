@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
@@ -21,8 +21,11 @@ use super::watch::Alarm;
 
 /// The other screen, no cursor, no wrap at the margin, pastes in brackets.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h";
-/// The opposite.
-const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
+/// The opposite. Where there is no other screen, the last line is left empty for
+/// whoever comes next.
+const LEAVE: &[u8] = b"\x1b[0m\x1b[9999;1H\x1b[2K\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
+/// Milliseconds that a terminal which takes nothing is waited for at the end.
+const STUCK_MS: u64 = 200;
 
 /// Columns and rows where the terminal does not say.
 const SIZE: (usize, usize) = (80, 24);
@@ -77,8 +80,9 @@ impl Tty {
             restore();
             say(info);
         }));
+        let tty = Tty { bell };
         change()?;
-        Ok(Tty { bell })
+        Ok(tty)
     }
 
     /// What wakes a sleeper when a signal comes.
@@ -124,9 +128,18 @@ impl Tty {
         (or(size.ws_col, SIZE.0), or(size.ws_row, SIZE.1))
     }
 
-    /// Writes to the terminal.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
-        write(bytes)
+    /// Writes to the terminal. One that takes nothing holds up nobody who is to
+    /// end: a signal that came meanwhile leaves the rest out. Says whether that was
+    /// all.
+    pub fn write(&self, mut rest: &[u8]) -> Result<bool, Errno> {
+        while !rest.is_empty() && !Signals::have_come() {
+            match rustix::io::write(standard(Standard::Out), rest) {
+                Ok(len) => rest = rest.get(len..).unwrap_or(b""),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(rest.is_empty())
     }
 }
 
@@ -143,20 +156,41 @@ fn change() -> Result<(), Errno> {
     modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
     modes.special_codes[SpecialCodeIndex::VMIN] = 1;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-    tcsetattr(standard(Standard::In), OptionalActions::Now, &modes)?;
+    set(&modes)?;
     CHANGED.store(true, Ordering::Relaxed);
     write(ENTER)
+}
+
+/// Sets the modes. In the background that stops the process until it is in front.
+fn set(modes: &Termios) -> Result<(), Errno> {
+    loop {
+        match tcsetattr(standard(Standard::In), OptionalActions::Now, modes) {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
 }
 
 /// Gives the terminal back as it was, where it is changed. May be called by the
 /// handler of a signal.
 pub(super) fn restore() {
     if CHANGED.swap(false, Ordering::Relaxed) {
-        let _ = write(LEAVE);
+        if can_take(STUCK_MS) {
+            let _ = write(LEAVE);
+        }
         if let Some(modes) = BEFORE.get() {
-            let _ = tcsetattr(standard(Standard::In), OptionalActions::Now, modes);
+            let _ = set(modes);
         }
     }
+}
+
+/// Whether the terminal takes bytes, at last after so many milliseconds. Memory is
+/// not asked for, as the handler of a signal must not.
+fn can_take(ms: u64) -> bool {
+    let out = standard(Standard::Out);
+    let mut fds = [PollFd::new(&out, PollFlags::OUT)];
+    let wait = Timespec { tv_sec: 0, tv_nsec: ms as i64 * 1_000_000 };
+    poll(&mut fds, Some(&wait)) != Ok(0)
 }
 
 fn write(mut rest: &[u8]) -> Result<(), Errno> {

@@ -1,6 +1,7 @@
 //! The full screen, in real terminals of tmux.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::Command;
@@ -203,8 +204,8 @@ fn unmaintained(world: &World) -> fs::File {
 fn few(world: &World) -> fs::File {
     let lock = unmaintained(world);
     session(world, "alpha", json!({"status": "waiting", "detail": "permission: Bash"}));
-    session(world, "beta", json!({"status": "idle", "detail": "done"}));
-    session(world, "gamma", json!({"status": "error", "detail": "rate limited"}));
+    session(world, "beta", json!({"status": "error", "detail": "rate limited"}));
+    session(world, "gamma", json!({"status": "idle", "detail": "done"}));
     session(world, "delta", json!({"status": "ended", "detail": ""}));
     lock
 }
@@ -264,7 +265,7 @@ fn it_shows_who_asks_first_and_keys_go_round() {
         let text = screen.until(name, by);
         assert!(text.lines().nth(2).unwrap().contains(first), "{text}");
     }
-    for (key, count, only) in [("3", 1, "alpha"), ("2", 1, "beta"), ("4", 1, "gamma")] {
+    for (key, count, only) in [("3", 1, "alpha"), ("2", 1, "gamma"), ("4", 1, "beta")] {
         screen.keys(&[key]);
         screen.until(only, |text| {
             text.contains(&format!("{count} of 4 listed")) && text.contains(only)
@@ -296,7 +297,7 @@ fn words_narrow_the_list_as_they_are_typed_and_a_paste_is_no_key() {
         return;
     };
     screen.types("/RATE");
-    screen.until("gamma alone", |text| text.contains("gamma") && text.contains("1 of 4 listed"));
+    screen.until("beta alone", |text| text.contains("beta") && text.contains("1 of 4 listed"));
     screen.until("the words", |text| text.contains("/RATE_"));
     screen.keys(&["BSpace", "BSpace", "BSpace", "BSpace"]);
     screen.until("all again", |text| !text.contains("listed"));
@@ -307,7 +308,7 @@ fn words_narrow_the_list_as_they_are_typed_and_a_paste_is_no_key() {
     screen.types("done");
     screen.keys(&["Enter"]);
     screen.until("kept", |text| text.contains("1 of 4 listed with 'done'"));
-    screen.chosen("beta");
+    screen.chosen("gamma");
     screen.keys(&["Escape"]);
     screen.until("given up", |text| !text.contains("listed"));
     // Pasted text is what its user wants found while he types, and nothing else.
@@ -319,7 +320,9 @@ fn words_narrow_the_list_as_they_are_typed_and_a_paste_is_no_key() {
     screen.until("typing", |text| text.contains("/_"));
     screen.good(&["paste-buffer", "-p"]);
     screen.until("the paste", |text| text.contains("/qq日本_"));
-    screen.keys(&["Escape", "q"]);
+    screen.keys(&["Escape"]);
+    screen.until("the list", |text| text.contains("Enter go"));
+    screen.keys(&["q"]);
     screen.until("the end", |text| !text.contains("Enter go"));
 }
 
@@ -337,10 +340,10 @@ fn details_are_of_the_chosen_session_and_change_with_it() {
     assert!(text.contains(&format!("detail            {}", "x".repeat(42))), "{text}");
     assert!(text.contains(&format!("\n                  {}", "x".repeat(42))), "{text}");
     screen.keys(&["j"]);
-    let beta = "detail            done";
+    let beta = "detail            rate limited";
     screen.until("of beta", |text| text.contains(beta) && !text.contains("a title"));
-    session(&world, "beta", json!({"status": "idle", "detail": "done again"}));
-    screen.until("anew", |text| text.contains("detail            done again"));
+    session(&world, "beta", json!({"status": "error", "detail": "rate limited again"}));
+    screen.until("anew", |text| text.contains("detail            rate limited again"));
     screen.keys(&["d"]);
     screen.until("closed", |text| !text.contains("harness_id"));
 }
@@ -398,7 +401,9 @@ fn five_hundred_sessions_are_a_list_like_any_other() {
     screen.chosen("s479");
     screen.types("/s25");
     screen.until("ten of them", |text| text.contains("10 of 500 listed"));
-    screen.keys(&["Escape", "g"]);
+    screen.keys(&["Escape"]);
+    screen.until("all", |text| !text.contains("listed"));
+    screen.keys(&["g"]);
     screen.chosen("s321");
     for id in ["s499", "s321"] {
         let is_it = |path: &PathBuf| {
@@ -429,9 +434,17 @@ fn the_terminal_is_given_back_at_every_end() {
     screen.keys(&["C-c"]);
     // The shell's own list ends by the key as well.
     screen.is_given_back(&modes, "Control-C");
-    for (signal, status) in
-        [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("SEGV", 139), ("ABRT", 134), ("BUS", 135)]
-    {
+    for (signal, status) in [
+        ("TERM", 143),
+        ("HUP", 129),
+        ("QUIT", 131),
+        ("SEGV", 139),
+        ("ABRT", 134),
+        ("BUS", 135),
+        ("USR1", 138),
+        ("PWR", 158),
+        ("64", 192),
+    ] {
         screen.run("tongs-agents monitor; echo \"ended $?\"");
         let mut kill = Command::new("kill");
         kill.args([&format!("-{signal}"), &screen.pid()]);
@@ -460,6 +473,65 @@ fn it_stops_and_goes_on_as_the_shell_says() {
     screen.chosen("alpha");
     screen.keys(&["q"]);
     screen.is_given_back(&modes, "q");
+}
+
+#[test]
+fn it_waits_in_the_background_until_it_is_in_front_again() {
+    let world = World::new();
+    let _lock = few(&world);
+    let Some(screen) = Screen::start(&world, (80, 12), "it_waits_in_the_background") else {
+        return;
+    };
+    let modes = screen.modes();
+    screen.run("tongs-agents monitor");
+    screen.keys(&["C-z"]);
+    screen.until("stopped", |text| text.contains("Stopped"));
+    screen.types("clear; bg\n");
+    // The shell says so at its next prompt.
+    screen.until("the background", |text| text.contains('&'));
+    eventually("stopped by its terminal", || {
+        screen.types("\n");
+        screen.text().contains("Stopped").then_some(())
+    });
+    screen.is_given_back(&modes, "bg");
+    screen.types("fg\n");
+    screen.chosen("alpha");
+    screen.keys(&["q"]);
+    screen.is_given_back(&modes, "q");
+    screen.types("clear; tongs-agents monitor &\n");
+    eventually("stopped at once", || {
+        screen.types("\n");
+        screen.text().contains("Stopped").then_some(())
+    });
+    screen.types("fg\n");
+    screen.chosen("alpha");
+    screen.keys(&["q"]);
+    screen.is_given_back(&modes, "q");
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_keep_it() {
+    let world = World::new();
+    let _lock = unmaintained(&world);
+    for n in 0..500 {
+        let detail = json!({"status": "waiting", "detail": "d".repeat(500)});
+        session(&world, &format!("s{n}"), detail);
+    }
+    let mut command = world.command("tongs-agents");
+    command.env("TERM", "xterm").arg("monitor");
+    // Nobody reads what it writes.
+    let mut terminal = Terminal::unread(command);
+    let path = format!("/proc/{}", terminal.child.id());
+    eventually("it is stuck", || {
+        // It draws all anew, into a terminal that is full at last.
+        terminal.keys.write_all(b"\x0c").unwrap();
+        let wchan = fs::read_to_string(format!("{path}/wchan")).unwrap_or_default();
+        wchan.contains("wait_woken").then_some(())
+    });
+    let mut kill = Command::new("kill");
+    kill.args(["-TERM", &terminal.child.id().to_string()]);
+    assert_eq!(finish(kill, b"").code, Some(0));
+    eventually("its end", || terminal.child.try_wait().unwrap());
 }
 
 #[test]
@@ -623,6 +695,7 @@ fn a_key_goes_to_the_session_and_marks_it_as_seen() {
     screen.keys(&["Enter"]);
     screen.until("why not", |text| text.contains("cannot go to 'alpha': the session is over"));
     screen.keys(&["Escape"]);
+    screen.until("all", |text| !text.contains("listed"));
     screen.types("/Bash tmp\n");
     screen.until("one", |text| text.contains("1 of 5 listed"));
     screen.keys(&["Enter"]);
@@ -642,13 +715,13 @@ fn keys_mark_what_sessions_ask_for() {
     else {
         return;
     };
-    screen.keys(&["j"]);
-    screen.chosen("beta");
+    screen.keys(&["j", "j"]);
+    screen.chosen("gamma");
     screen.keys(&["a"]);
     screen.until("one", |text| {
         text.contains("idle (seen)") && text.contains("marked as seen") && text.starts_with("2 ask")
     });
-    screen.chosen("beta");
+    screen.chosen("gamma");
     screen.keys(&["g", "z"]);
     screen.until("put off", |text| {
         text.contains("waiting (snoozed)")
@@ -656,10 +729,15 @@ fn keys_mark_what_sessions_ask_for() {
             && text.contains("15 minutes")
     });
     screen.keys(&["A"]);
-    screen.until("all", |text| text.matches("(seen)").count() == 3);
+    // What is put off stays so, for a mark without end would let it ask again.
+    screen.until("all", |text| text.matches("(seen)").count() == 2 && text.contains("(snoozed)"));
     for id in ["alpha", "beta", "gamma"] {
         assert_eq!(world.session(id).unwrap()["seen"], true);
     }
+    screen.keys(&["j", "u"]);
+    screen.until("asks again", |text| !text.contains("(snoozed)") && text.starts_with("2 ask"));
+    screen.keys(&["G", "a"]);
+    screen.until("nothing", |text| text.contains("it asks for nothing"));
 }
 
 /// A program that keeps what it was called with, one call a line, and then does

@@ -8,6 +8,15 @@ use crate::cli::{Colour, Shown, push_cut, wrap};
 /// Lines of a screen that has room for details.
 const DETAILED: usize = 10;
 
+/// Cells of a key with what it does.
+const HELP: usize = 45;
+
+/// Columns of a screen that has room for ids.
+const ROOMY: usize = 80;
+
+/// Most lines of a message.
+const MESSAGE: usize = 3;
+
 /// What stands before a session: the chosen one's mark and the others'.
 const MARKS: [&str; 2] = ["> ", "  "];
 
@@ -33,21 +42,22 @@ pub struct Scene<'s> {
 type Piece = (String, Colour);
 
 /// The keys, what they do, and which of them the last line names.
-const KEYS: [(&str, &str, &str); 16] = [
+const KEYS: [(&str, &str, &str); 17] = [
     ("Enter", "go to the session", "go"),
     ("n", "the next one that asks for you", "next"),
     ("N", "the one before that asks for you", ""),
     ("a", "mark what it asks for as seen", "seen"),
     ("A", "mark what all ask for as seen", ""),
     ("z", "put it off for 15 minutes", ""),
+    ("u", "take such a mark away again", ""),
     ("d", "details", "details"),
     ("/", "list those that have some words", "find"),
-    ("1 2 3 4", "list running, idle, waiting, failed ones", ""),
+    ("1 2 3 4", "list running, idle, waiting, error", ""),
     ("0, Esc", "list all", ""),
     ("s", "another order", "sort"),
-    ("m", "notices: all, of waiting ones, none", ""),
+    ("m", "notices: all, waiting, none", ""),
     ("r", "run the maintainer and look again", ""),
-    ("j k g G", "down, up, first, last, as the arrows do", ""),
+    ("j k g G", "down, up, first, last", ""),
     ("?", "this help", "help"),
     ("q", "quit", "quit"),
 ];
@@ -58,8 +68,14 @@ pub fn lines(scene: &mut Scene<'_>, size: (usize, usize), colour: bool) -> Vec<S
     let (width, height) = size;
     let mut out = vec![strip(&head(scene), width, colour)];
     // A foot where the list keeps some lines.
-    let foot = usize::from(height >= 3 || (height == 2 && scene.typing));
-    let body = height.saturating_sub(1 + foot);
+    let mut foot = bottom(scene, width, colour);
+    foot.truncate(match height {
+        0..2 => 0,
+        2 => usize::from(scene.typing),
+        3..8 => 1,
+        _ => MESSAGE,
+    });
+    let body = height.saturating_sub(1 + foot.len());
     if scene.help {
         out.extend(help(body, width, colour));
     } else {
@@ -68,13 +84,11 @@ pub fn lines(scene: &mut Scene<'_>, size: (usize, usize), colour: bool) -> Vec<S
             _ => Vec::new(),
         };
         out.extend(list(scene, body - below.len(), width, colour));
-        out.resize(height - foot - below.len(), String::new());
+        out.resize(height - foot.len() - below.len(), String::new());
         out.extend(below);
     }
-    out.resize(height - foot, String::new());
-    if foot > 0 {
-        out.push(strip(&bottom(scene), width, colour));
-    }
+    out.resize(height - foot.len(), String::new());
+    out.extend(foot);
     out
 }
 
@@ -108,6 +122,9 @@ fn head(scene: &Scene<'_>) -> Vec<Piece> {
     if model.len() < all.len() {
         pieces.push(plain(format!("  {} of {} listed", model.len(), all.len())));
     }
+    if let Some(status) = model.status() {
+        pieces.push(plain(format!(" that are {}", status.name())));
+    }
     if !model.words().is_empty() && !scene.typing {
         pieces.push(plain(format!(" with '{}'", model.words())));
     }
@@ -140,7 +157,7 @@ fn list(scene: &mut Scene<'_>, lines: usize, width: usize, colour: bool) -> Vec<
     let chosen = model.at();
     // No mark where it would be all there is.
     let marks = if width > MARKS[0].len() { MARKS } else { [""; 2] };
-    let table = view::table(model.rows());
+    let table = view::table(model.rows(), width >= ROOMY);
     let mut out = Vec::new();
     let paint = |row: Option<usize>| colour && row != Some(chosen);
     table.render_lines(window, width - marks[0].len(), paint, |row, line| match row {
@@ -180,25 +197,37 @@ fn details(fields: &[(String, String)], lines: usize, width: usize, colour: bool
 }
 
 fn help(lines: usize, width: usize, colour: bool) -> Vec<String> {
-    let line = |(key, does, _): &(&str, &str, &str)| {
-        strip(&[(format!("  {key:<8} "), Colour::Bold), plain(*does)], width, colour)
+    // Beside one another where they are too many.
+    let columns = if lines < KEYS.len() && width >= 2 * HELP { 2 } else { 1 };
+    let high = KEYS.len().div_ceil(columns);
+    let line = |at: usize| {
+        let pieces = KEYS.iter().skip(at).step_by(high).flat_map(|(key, does, _)| {
+            [
+                (format!("  {key:<8} "), Colour::Bold),
+                plain(format!("{does:<width$}", width = HELP - 11)),
+            ]
+        });
+        strip(&pieces.collect::<Vec<_>>(), width, colour).trim_end().to_string()
     };
-    KEYS.iter().map(line).take(lines).collect()
+    (0..high.min(lines)).map(line).collect()
 }
 
-fn bottom(scene: &Scene<'_>) -> Vec<Piece> {
+/// The last lines: what is typed, what was done, or the keys.
+fn bottom(scene: &Scene<'_>, width: usize, colour: bool) -> Vec<String> {
+    let one = |pieces: &[Piece]| vec![strip(pieces, width, colour)];
     if scene.typing {
-        return vec![plain("/"), plain(scene.model.words()), plain("_")];
+        return one(&[plain("/"), plain(scene.model.words()), plain("_")]);
     }
     if !scene.message.is_empty() {
-        return vec![plain(scene.message)];
+        let lines = wrap(scene.message, 0, width);
+        return lines.into_iter().map(|line| strip(&[plain(line)], width, colour)).collect();
     }
     if scene.help {
-        return vec![("any key to go back".to_string(), Colour::Dim)];
+        return one(&[("any key to go back".to_string(), Colour::Dim)]);
     }
     let named = KEYS.iter().filter(|(.., short)| !short.is_empty());
     let hints: Vec<String> = named.map(|(key, _, short)| format!("{key} {short}")).collect();
-    vec![(hints.join("  "), Colour::Dim)]
+    one(&[(hints.join("  "), Colour::Dim)])
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ use super::super::Start;
 use super::super::fail::{errno, trouble};
 use super::super::feed::{Place, SessionFeed, Woken};
 use super::super::find::{Selector, by_id};
-use super::super::going::{go, seek};
+use super::super::going::go;
 use super::super::marking::{Wanted, mark};
-use super::super::notices::{Level, Notices, Showing};
+use super::super::notices::{Level, Notices};
 use super::super::store::{Found, find};
-use super::super::view;
+use super::super::view::{self, Row};
 use super::{bad_value, options};
-use crate::cli::{Exit, Fail, Frame, Key, Keys, duration};
+use crate::cli::{Exit, Fail, Frame, Key, Keys, duration, shell_line};
 use crate::focus::{Runner, State};
 use crate::record::Status;
 use crate::store::maintain::Mode;
@@ -125,7 +125,6 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
         keys: Keys::default(),
         level,
         notices: Notices::default(),
-        showing: None,
         empty: String::new(),
         details: None,
         help: false,
@@ -171,8 +170,6 @@ struct Monitor<'m> {
     keys: Keys,
     level: Level,
     notices: Notices,
-    /// The notice that is on its way out.
-    showing: Option<Showing>,
     /// Why there is nothing to list.
     empty: String,
     /// The fields of a session, by its id, where details are open.
@@ -239,20 +236,14 @@ impl Monitor<'_> {
         if let Some(details) = &mut self.details {
             details.of.clear();
         }
-        // Who looks at the screen needs no notice of what it shows at first.
-        let level = if self.begun { self.level } else { Level::None };
-        self.begun = true;
-        let now_ms = Now::read().mono_ms;
-        if let Some(notice) = self.notices.due(&mut self.feed.fleet, level, now_ms) {
-            self.showing = Some(Showing::begin(notice, self.env, true));
-        }
         self.show_notices();
+        self.begun = true;
     }
 
     fn show_notices(&mut self) {
-        let Some(done) = self.showing.as_mut().and_then(Showing::step) else { return };
-        self.showing = None;
-        if let Some(failed) = self.notices.complaint(done) {
+        // Who looks at the screen needs no notice of what it shows at first.
+        let level = if self.begun { self.level } else { Level::None };
+        if let Some(failed) = self.notices.tend(&mut self.feed.fleet, level, self.env) {
             self.message = failed;
         }
     }
@@ -276,7 +267,10 @@ impl Monitor<'_> {
         };
         let size = tty.size();
         let lines = draw::lines(&mut scene, size, self.colour);
-        tty.write(self.frame.paint(lines, size).as_bytes())
+        if !tty.write(self.frame.paint(lines, size).as_bytes())? {
+            self.frame.forget();
+        }
+        Ok(())
     }
 
     /// Reads the fields of the chosen session, where they are to be shown and
@@ -300,13 +294,12 @@ impl Monitor<'_> {
 
     fn sleep(&mut self, tty: &Tty) -> Woken {
         let tick = self.maintained_ms.saturating_add(self.refresh_ms);
-        let notice = self.showing.as_ref().and_then(Showing::due_ms);
-        let notice = notice.map(|ms| Now::read().mono_ms.saturating_add(ms));
-        let of_notice: Vec<Alarm<'_>> = self.showing.iter().flat_map(Showing::alarms).collect();
-        let own = [&[stdio::in_alarm(), tty.alarm()], &*of_notice].concat();
+        let notice = self.notices.next_ms(&self.feed.fleet);
+        let ringing: Vec<Alarm<'_>> = self.notices.alarms().collect();
+        let own = [&[stdio::in_alarm(), tty.alarm()], &*ringing].concat();
         let is_called =
-            || Signals::have_come() || stdio::wait(0) != Ready::No || is_ringing(&of_notice);
-        self.feed.sleep(&own, tick.min(notice.unwrap_or(u64::MAX)), is_called)
+            || Signals::have_come() || stdio::wait(0) != Ready::No || is_ringing(&ringing);
+        self.feed.sleep(&own, tick.min(notice), is_called)
     }
 
     /// Takes the keys that came; says whether to go on.
@@ -343,7 +336,7 @@ impl Monitor<'_> {
             return true;
         }
         if core::mem::take(&mut self.help) {
-            return !matches!(key, Key::Char('q'));
+            return true;
         }
         let page = self.model.page();
         match key {
@@ -382,11 +375,14 @@ impl Monitor<'_> {
                 self.level = Level::ALL[(at + 1) % Level::ALL.len()];
                 self.message = format!("notices: {}", self.level.name());
             }
-            Key::Char('a') => self.mark_chosen(None),
-            Key::Char('z') => self.mark_chosen(Some(PUT_OFF)),
-            Key::Char('A') => self.mark(&Wanted::All, None),
+            Key::Char('a') => self.mark_chosen(None, "marked as seen"),
+            Key::Char('z') => self.mark_chosen(Some(PUT_OFF), "put off for 15 minutes"),
+            Key::Char('u') => self.mark_chosen(Some(Duration::ZERO), "not seen any more"),
+            Key::Char('A') => self.mark_asking(),
             Key::Char('r') => {
-                self.feed.maintain(Mode::Forced);
+                if !self.feed.maintain(Mode::Forced) {
+                    self.message = "the store cannot be maintained".to_string();
+                }
                 self.look();
             }
             Key::Control('l') => self.frame.forget(),
@@ -431,18 +427,28 @@ impl Monitor<'_> {
         }
     }
 
-    fn mark_chosen(&mut self, put_off: Option<Duration>) {
-        if let Some(id) = self.model.row().map(|row| row.id.clone()) {
-            self.mark(&Wanted::Ids(&[id]), put_off);
+    fn mark_chosen(&mut self, put_off: Option<Duration>, done: &str) {
+        let Some(row) = self.model.row() else { return };
+        if row.may_ask() {
+            self.mark(&Wanted::Ids(&[row.id.clone()]), put_off, done);
+        } else {
+            self.message = "it asks for nothing".to_string();
         }
     }
 
-    /// Marks what sessions are in as seen; the next look, which it wakes, shows it.
-    fn mark(&mut self, wanted: &Wanted<'_>, put_off: Option<Duration>) {
-        self.message = match (mark(self.env, wanted, put_off), put_off) {
-            (Ok(_), None) => "marked as seen".to_string(),
-            (Ok(_), Some(_)) => "put off for 15 minutes".to_string(),
-            (Err(fail), _) => fail.text,
+    fn mark_asking(&mut self) {
+        if self.model.all().iter().any(Row::asks) {
+            self.mark(&Wanted::Asking, None, "all who ask are marked as seen");
+        } else {
+            self.message = "nobody asks for you".to_string();
+        }
+    }
+
+    /// Marks what sessions are in; the next look, which it wakes, shows it.
+    fn mark(&mut self, wanted: &Wanted<'_>, put_off: Option<Duration>, done: &str) {
+        self.message = match mark(self.env, wanted, put_off) {
+            Ok(_) => done.to_string(),
+            Err(fail) => fail.text,
         };
     }
 
@@ -450,14 +456,14 @@ impl Monitor<'_> {
     fn go(&mut self) {
         let Some(row) = self.model.row() else { return };
         let mut run = Runner::new(self.env);
-        let gone = Selector::id(&row.id).and_then(|id| seek(&id, &run)).map(|(store, found)| {
-            let outcome = go(&store, &found, &mut run);
-            let hint = outcome.command.join(" ");
+        let gone = Selector::id(&row.id).and_then(|id| go(&id, &mut run));
+        let gone = gone.map(|(found, outcome)| {
+            let hint = shell_line(&outcome.command);
             let place = format!("{} in {}", row.harness, row.place());
             match outcome.state {
                 State::Complete => format!("went to {place}, {}", found.row.field("terminal")),
                 _ if hint.is_empty() => format!("cannot go to {place}: {}", outcome.reason),
-                _ => format!("cannot go to {place}: {} (run: {hint})", outcome.reason),
+                _ => format!("cannot go to {place}: {}; run {hint}", outcome.reason),
             }
         });
         self.message = gone.unwrap_or_else(|fail| fail.text);

@@ -173,6 +173,11 @@ impl Model {
         self.arrange();
     }
 
+    /// The status that a session must have.
+    pub fn status(&self) -> Option<Status> {
+        self.status
+    }
+
     /// Lists those with this status, or with any.
     pub fn set_status(&mut self, status: Option<Status>) {
         self.status = status;
