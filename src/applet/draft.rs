@@ -470,7 +470,7 @@ pub fn put_status(
 }
 
 /// The number of this arrival at a record.
-fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
+pub fn next_arrival(stored: Option<&Checked<'_>>) -> u64 {
     stored.map_or(1, |s| {
         s.int(Key::ArrivalSequence).unwrap_or(0).saturating_add(1).min(i64::MAX as u64)
     })
@@ -589,12 +589,7 @@ impl<'b> Members<'_, 'b, '_> {
         let Some(stored) = self.stored else { return };
         let bytes = stored.bytes();
         let room = scan::MAX_KEYS.saturating_sub(self.count);
-        for field in stored
-            .fields()
-            .iter()
-            .filter(|f| f.known.is_none() || f.known == Some(Key::Bridge))
-            .take(room)
-        {
+        for field in stored.fields().iter().filter(|f| f.known.is_none()).take(room) {
             self.object.raw_key(field.key(bytes), Style::Stored).put(field.value(bytes));
         }
     }

@@ -9,7 +9,7 @@ use crate::record::id::{self, File, Part};
 use crate::record::out::{Fixed, Sink, int};
 use crate::record::sha256::Hex;
 use crate::record::text::cut;
-use crate::record::{Checked, Status, limit};
+use crate::record::{Checked, Key, Status, limit};
 use crate::store::{Decide, Patience, Scratch, Session, Store, WriteError, proc_file};
 use crate::sys::clock::Now;
 use crate::sys::env::{Env, Var};
@@ -78,6 +78,9 @@ impl<'e> Writer<'_, 'e> {
             let session = Session::lock(store, &identity, patience)?;
             let step =
                 session.update(&draft.digest, draft.now.secs(), self.scratch, |stored, out| {
+                    // What a bridge brought says nothing of a session here.
+                    let theirs = stored.is_some_and(|s| !s.text(Key::Bridge).is_empty());
+                    let stored = stored.filter(|_| !theirs);
                     // That it was found says nothing of a session that spoke.
                     let spoke = |s: &&Checked<'_>| s.status != Some(Status::Discovered);
                     if let Some(stored) = stored.filter(|s| draft.is_discovery() && spoke(s)) {
@@ -98,7 +101,8 @@ impl<'e> Writer<'_, 'e> {
                         return Decide::Leave(Step::LookAround);
                     }
                     draft.put(out, stored, &write);
-                    Decide::Write(Step::Written { status: write.status, first: stored.is_none() })
+                    let step = Step::Written { status: write.status, first: stored.is_none() };
+                    if theirs { Decide::Replace(step) } else { Decide::Write(step) }
                 })?;
             match step {
                 Step::Ignored(why) => return Ok(Wrote::Nothing(why)),

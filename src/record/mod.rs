@@ -116,6 +116,7 @@ keys! {
     ProfileId = "profile_id",
     TerminalId = "terminal_id",
     Bridge = "bridge",
+    Host = "host",
     // derived by readers: never stored, dropped where found
     ShortId = "short_id",
     AgeSeconds = "age_seconds",

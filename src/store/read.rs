@@ -290,9 +290,10 @@ impl Better {
         }
     }
 
-    /// A record without a process still hides a schema 0 one.
+    /// A record without a process still hides a schema 0 one, unless a bridge
+    /// brought it: what comes from elsewhere hides nothing.
     fn note_held(&mut self, record: &Checked<'_>) {
-        if !record.legacy && !record.process {
+        if !record.legacy && !record.process && record.text(Key::Bridge).is_empty() {
             self.unresolved.insert(self.session(record));
         }
     }

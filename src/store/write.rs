@@ -62,6 +62,10 @@ pub enum Decide<T> {
     /// The same, and the record's own sequence stays as it is: the change is
     /// not its program's.
     Amend(T),
+    /// As [`Decide::Write`], where no file stands in the record's place.
+    Create(T),
+    /// As [`Decide::Write`], and the stored record counts as absent.
+    Replace(T),
     /// Nothing is to be written.
     Leave(T),
 }
@@ -163,10 +167,12 @@ impl<'s> Session<'s> {
             Err(Unreadable::Io(e)) => return Err(WriteError::Io(e)),
         };
         let mut out = Fixed::new(new);
-        let (answer, ordered) = match decide(stored.as_ref(), &mut out) {
+        let (answer, before, ordered) = match decide(stored.as_ref(), &mut out) {
             Decide::Leave(answer) => return Ok(answer),
-            Decide::Write(answer) => (answer, true),
-            Decide::Amend(answer) => (answer, false),
+            Decide::Create(_) if target == Target::Regular => return Err(WriteError::Unsafe),
+            Decide::Write(answer) | Decide::Create(answer) => (answer, stored.as_ref(), true),
+            Decide::Amend(answer) => (answer, stored.as_ref(), false),
+            Decide::Replace(answer) => (answer, None, true),
         };
         let bytes = out.bytes().ok_or(WriteError::Malformed(None))?;
         let malformed = |fault| WriteError::Malformed(Some(fault));
@@ -181,7 +187,7 @@ impl<'s> Session<'s> {
         if record.digest != *digest {
             return Err(WriteError::Malformed(None));
         }
-        admit(stored.as_ref(), &record, ordered)?;
+        admit(before, &record, ordered)?;
         replace(dir, name.c(), target, bytes).map_err(WriteError::Io)?;
         Ok(answer)
     }
