@@ -19,7 +19,7 @@ INSTALL = install
 # Empty: the best one that this machine can build, packaging/target.sh.
 TARGET =
 
-PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1
+PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1 man/tongs-bridge-import.1
 PAGES5 = man/tongs-record.5
 PAGES7 = man/tongs.7 man/tongs-harnesses.7
 
@@ -112,7 +112,7 @@ install:
 	done
 
 uninstall:
-	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents
+	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents tongs-bridge-import
 	rm -rf "$(DESTDIR)$(datadir)/tongs"
 	rm -f "$(DESTDIR)$(zshdir)/_tongs"
 	for name in tongs $(COMPLETED); do \

@@ -7,6 +7,7 @@
 
 pub mod agents;
 mod branch;
+mod bridge_import;
 mod chosen;
 mod dir;
 mod draft;
@@ -16,14 +17,17 @@ mod find;
 mod fleet;
 mod going;
 pub mod hook;
+mod imports;
 mod installer;
 mod launcher;
+mod lines;
 mod marking;
 mod multi;
 mod notices;
 mod processes;
 mod rest;
 mod store;
+mod trackers;
 mod upkeep;
 mod value;
 mod view;
@@ -59,6 +63,11 @@ pub const APPLETS: &[Applet] = &[
         name: "tongs-agents",
         about: "shows and maintains the sessions of coding agents",
         run: agents::run,
+    },
+    Applet {
+        name: "tongs-bridge-import",
+        about: "takes over records of sessions from elsewhere",
+        run: bridge_import::run,
     },
     Applet {
         name: "tongs-hook",

@@ -54,7 +54,7 @@ fn other(start: &Start<'_>) -> Result<Exit, Fail> {
         ["--version"] => writeln!(out, "tongs {}", env!("CARGO_PKG_VERSION"))?,
         ["--list"] => {
             for applet in APPLETS {
-                writeln!(out, "{:<14} {}", applet.name, applet.about)?;
+                writeln!(out, "{:<19} {}", applet.name, applet.about)?;
             }
         }
         ["--install-links", dir] => return install_links(dir),

@@ -120,7 +120,7 @@ pub fn of_command(words: &[&[u8]]) -> &'static Row {
 
 /// Says whether a process can be the one of a record of this harness. What an
 /// emitter's process looks like is its own business.
-fn can_be(row: &Row, process: &Process) -> Option<bool> {
+pub fn can_be(row: &Row, process: &Process) -> Option<bool> {
     let Identity::Discoverable(looks) = &row.process else { return Some(true) };
     let (mut exe, mut line) = ([0; EXE], [0; CMDLINE]);
     let image = Image {

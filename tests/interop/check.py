@@ -43,7 +43,7 @@ arrival_sequence""".split()
 DERIVED = "short_id age_seconds needs_attention seen quiet unverified".split()
 OURS = """boot_id pid_ns ts_ms boot_ms mono_ms status_ms turn turn_id prev_turn_id waiting_for waiting_from
 waiting_since waiting_tool waiting_agent background branch worktree title method
-launch_id profile_id terminal_id bridge""".split()
+launch_id profile_id terminal_id bridge host""".split()
 
 
 # The world: a home, a store, our programs under their names, agents.
@@ -70,7 +70,7 @@ class World:
         self.bin, self.home = self.dir / "bin", self.dir / "home"
         for made in (self.bin, self.home):
             made.mkdir(mode=0o700)
-        for name in ("tongs-hook", "tongs-agents"):
+        for name in ("tongs-hook", "tongs-agents", "tongs-bridge-import"):
             (self.bin / name).symlink_to(Path(binary).resolve())
         for name in ("claude", "codex", "pi"):
             shutil.copy("/bin/bash", self.bin / name)
@@ -457,6 +457,50 @@ def their_validator_commands(run):
     )
     run.corpus += [p.read_bytes() for p in store.files()]
     return f"{len(others)} records, {len(found)} of processes"
+
+
+@check("their reader lists what was imported, without a bridge and over one")
+def imported(run):
+    store = run.store()
+
+    def take(records, *words):
+        ran = subprocess.run(
+            [str(run.world.bin / "tongs-bridge-import"), *words],
+            input=b"".join(dump(r) + b"\n" for r in records),
+            env=run.world.env(store), capture_output=True, timeout=60,
+        )
+        need(ran.returncode == 0, f"{words}: {ran}")
+
+    named = [
+        base_record(harness_id=name, session_id=f"named-{name}", **{"key of nobody": [1, 2.5]})
+        for name in ("claude", "codex", "pi")
+    ]
+    take(named)
+    listed = same_lists(store, "import")
+    need(len(listed) == 3, f"{sorted(listed)}")
+    for record in named:
+        same(listed[record["canonical_id"]], record, "import", "arrival_sequence")
+    nobodys = [
+        base_record(
+            harness_id=name, session_id=f"far-{name}-\u2603", pid="", process_start="",
+            instance_id="unresolved", process_identity="unresolved", host="far",
+            focus_target={"kind": "unavailable"},
+        )
+        for name in ("claude", "codex", "pi")
+    ]
+    take(nobodys, "--bridge", "box")
+    take([{**r, "sequence": 5, "status": "waiting"} for r in nobodys], "--bridge", "box")
+    listed = same_lists(store, "import over a bridge")
+    need(len(listed) == 6, f"{sorted(listed)}")
+    changed = ("terminal", "terminal_env", "focus_target", "source", "sequence", "status",
+               "arrival_sequence")
+    for record in nobodys:
+        there = listed[record["canonical_id"]]
+        same(there, record, "import over a bridge", *changed)
+        told = (there["sequence"], there["status"], there["bridge"], there["host"])
+        need(told == (5, "waiting", "box", "far"), f"{there}")
+    run.corpus += [p.read_bytes() for p in store.files()]
+    return f"{len(listed)} records"
 
 
 @check("our reader lists what their hook writes")

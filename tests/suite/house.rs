@@ -117,7 +117,7 @@ fn words_stand_only_where_they_may() {
         ("println!", &[]),
         ("eprintln!", &[]),
         ("print!", &[]),
-        ("argh::", &["applet/agents/", "cli/words.rs"]),
+        ("argh::", &["applet/agents/", "applet/bridge_import.rs", "cli/words.rs"]),
         ("serde_json::", &["applet/", "focus/"]),
         (".unwrap()", &[]),
         (".expect(", &[]),

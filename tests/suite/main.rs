@@ -9,6 +9,8 @@ mod world;
 
 /// Marks of what was seen.
 mod ack;
+/// Records from elsewhere, without a bridge and over one.
+mod bridge_import;
 /// Exact budgets: system calls, processes, memory.
 mod budget;
 /// What went wrong in other monitors, as scenarios.

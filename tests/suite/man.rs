@@ -20,10 +20,11 @@ use crate::world::{World, finish, has_tool};
 type Names = BTreeSet<String>;
 
 /// The pages with the exit codes that each one names.
-const PAGES: [(&str, &[u32]); 6] = [
+const PAGES: [(&str, &[u32]); 7] = [
     ("tongs.1", &[0, 64, 74, 77]),
     ("tongs-hook.1", &[0, 1, 64, 65, 74, 75, 77]),
     ("tongs-agents.1", &[0, 1, 64, 65, 69, 74, 75, 77]),
+    ("tongs-bridge-import.1", &[0, 1, 64, 65, 74, 75, 77]),
     ("tongs-record.5", &[1, 65, 75, 77]),
     ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-harnesses.7", &[0]),
@@ -242,7 +243,11 @@ fn the_sections_stand_in_their_order() {
 #[test]
 fn every_option_is_in_the_page_and_the_help() {
     let mut all = Names::new();
-    for (page, program) in [("tongs.1", "tongs"), ("tongs-hook.1", "tongs-hook")] {
+    for (page, program) in [
+        ("tongs.1", "tongs"),
+        ("tongs-hook.1", "tongs-hook"),
+        ("tongs-bridge-import.1", "tongs-bridge-import"),
+    ] {
         let offered = offered(&help(program, None));
         assert_eq!(described(&lines(page)), offered, "{page}");
         assert_eq!(flags(&lines(page)), offered, "{page}");
@@ -489,6 +494,31 @@ fn every_code_of_the_hook_is_explained() {
     for key in ["outcome", "reason", "canonical_id", "status"] {
         assert!(explained.remove(key), "{key}");
     }
+    assert_eq!(explained, codes);
+}
+
+#[test]
+fn every_code_of_the_import_is_explained() {
+    let text = |file: &str| fs::read_to_string(root().join("src").join(file)).unwrap();
+    let mut codes = Names::new();
+    for file in ["imports.rs", "trackers.rs", "bridge_import.rs"] {
+        let text = text(&format!("applet/{file}"));
+        for start in ["Refusal::new(\"", "Refusal::new(\n                \"", "Exit::No => (\""] {
+            codes.extend(text.split(start).skip(1).map(|l| l.split('"').next().unwrap().into()));
+        }
+        let arms = text.split("let code = match fault.kind {").nth(1);
+        let arms = arms.map_or("", |arms| arms.split("};").next().unwrap());
+        codes.extend(arms.split('"').skip(1).step_by(2).map(str::to_string));
+    }
+    let write = text("store/write.rs");
+    let body = write.split("fn code(self)").nth(1).unwrap().split("\n    }\n").next().unwrap();
+    codes.extend(body.split('"').skip(1).step_by(2).map(str::to_string));
+    codes.insert("not-written".to_string());
+    let explained: Names = subsection("tongs-bridge-import.1", "Results")
+        .iter()
+        .filter_map(|l| l.strip_prefix(".It Cm "))
+        .flat_map(|names| names.split(" , ").map(str::to_string))
+        .collect();
     assert_eq!(explained, codes);
 }
 

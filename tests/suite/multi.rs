@@ -53,7 +53,7 @@ fn as_tongs_the_first_argument_decides() {
     );
     let list = world.run("tongs", &["--list"], b"").out;
     let names: Vec<&str> = list.lines().map(|l| l.split_whitespace().next().unwrap()).collect();
-    assert_eq!(names, ["tongs-agents", "tongs-hook"]);
+    assert_eq!(names, ["tongs-agents", "tongs-bridge-import", "tongs-hook"]);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn links_are_relative_made_once_and_never_over_something_else() {
     let path = dir.to_str().unwrap();
     for _ in 0..2 {
         world.run("tongs", &["--install-links", path], b"").silent();
-        for name in ["tongs-agents", "tongs-hook"] {
+        for name in ["tongs-agents", "tongs-bridge-import", "tongs-hook"] {
             assert_eq!(fs::read_link(dir.join(name)).unwrap().to_str(), Some("tongs"));
         }
     }

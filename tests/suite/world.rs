@@ -77,7 +77,7 @@ impl World {
         fs::DirBuilder::new().mode(0o700).create(world.path("home")).unwrap();
         fs::create_dir(world.path("bin")).unwrap();
         fs::create_dir(world.path("project")).unwrap();
-        for name in ["tongs", "tongs-hook", "tongs-agents"] {
+        for name in ["tongs", "tongs-hook", "tongs-agents", "tongs-bridge-import"] {
             symlink(tongs(), world.path("bin").join(name)).unwrap();
         }
         world

@@ -26,9 +26,11 @@ struct Options {
 const SESSION: &str = text_file!("schema/session.json");
 
 /// The schemas by command; `hook` is the line of `tongs-hook --strict`,
-/// `session-state` that of `lookup --format session-state`.
+/// `bridge-import` that of `tongs-bridge-import`, `session-state` that of
+/// `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
     ("ack", text_file!("schema/ack.json")),
+    ("bridge-import", text_file!("schema/bridge-import.json")),
     ("cleanup", text_file!("schema/cleanup.json")),
     ("doctor", text_file!("schema/doctor.json")),
     ("focus", text_file!("schema/focus.json")),
