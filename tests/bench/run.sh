@@ -250,6 +250,47 @@ timed text "$few" 2 -- status - null "$agents" status --json \
     -- cat - null /bin/sh -c "cd '$state/sessions' && cat *.json"
 rm -rf "$dir/10" "$dir/1000" "$dir/10000"
 
+# --- records over bridges ------------------------------------------------------
+
+# The same work twice: 10,000 hooks, and as many lines of ten bridges, each of
+# which may have 1,000 records; first all new, then all again.
+clock() { date +%s%N; }
+state=$dir/local
+local_began=$(clock)
+env -i TONGS_AGENTS_STATE_DIR="$state" xargs -I @@ "$hook" claude UserPromptSubmit \
+    "{\"session_id\":\"s-@@\",\"cwd\":\"$dir/project\"}" <"$dir/numbers"
+local_again=$(clock)
+env -i TONGS_AGENTS_STATE_DIR="$state" xargs -I @@ "$hook" claude UserPromptSubmit \
+    "{\"session_id\":\"s-@@\",\"cwd\":\"$dir/project\"}" <"$dir/numbers"
+local_ended=$(clock)
+rm -rf "$state"
+env -i TONGS_AGENTS_STATE_DIR="$state" xargs -P 2 -I @@ "$agents" notify --harness other \
+    --session s-@@ --instance unresolved --status running --cwd "$dir/project" \
+    --detail 'building the release, 12 of 40 crates' --tool make --event step --sequence 1 <"$dir/numbers"
+find "$state/sessions" -name '*.json' -exec awk 1 {} + >"$dir/first"
+rm -rf "$state"
+sed 's/"sequence":1,/"sequence":2,/' "$dir/first" >"$dir/second"
+state=$dir/bridged
+# Prints the nanoseconds of ten imports of a file's lines, 1,000 by each bridge.
+imported() {
+    split -l 1000 -a 1 "$1" "$dir/lines-"
+    began=$(clock)
+    for lines in "$dir"/lines-?; do
+        TONGS_AGENTS_STATE_DIR=$state "$bin/tongs-bridge-import" --bridge "b${lines##*-}" "$lines" >"$dir/results"
+    done
+    echo $(($(clock) - began))
+}
+bridged_first=$(imported "$dir/first")
+bridged_again=$(imported "$dir/second")
+counted 10000
+timed bridged "$few" 1 -- cleanup - null "$agents" cleanup \
+    -- cat - null /bin/sh -c "cd '$state/sessions' && cat *.json"
+memory maintain - null "$agents" cleanup
+rm -rf "$state"
+sed -n '1,1000s/"sequence":1,//p' "$dir/first" >"$dir/unordered"
+memory import "$dir/unordered" null "$bin/tongs-bridge-import" --bridge b
+rm -rf "$state"
+
 # --- the maintainer ----------------------------------------------------------
 
 state=$dir/hook
@@ -362,6 +403,11 @@ peak() { awk -v what="$1" '$1 == what { print ($2 > 0 ? $2 : $3) }' "$dir/peaks"
     ratio "cleanup, ${processes-} processes" clean-cleanup clean-ps 'ps -eo pid,ppid,comm' '<=' 0.3
     [ -z "${children-}" ] || value 'cleanup: child processes' "$children" '' '<=' 0
     [ -z "${passes-}" ] || value 'cleanup: passes over /proc' "$passes" '' '<=' 1
+    line '10,000 new records over bridges' "$bridged_first" "$((local_again - local_began))" ns '10,000 hooks' '-' '<=' -
+    line '10,000 records over bridges again' "$bridged_again" "$((local_ended - local_again))" ns '10,000 hooks' '-' '<=' -
+    ratio 'cleanup, 10,000 records of bridges' bridged-cleanup bridged-cat 'cat' '<=' -
+    value 'the same: peak memory' "$(peak maintain)" KiB '<=' -
+    value 'import of 1,000 lines: peak memory' "$(peak import)" KiB '<=' -
     value 'start of an agent to the answer of wait' "$((seen_median / 1000))" us '<=' -
     value 'the same, 95 percent of them' "$((seen_slow / 1000))" us '<=' 50000
     [ -z "$screen_idle" ] || line 'monitor, 500 sessions: first screen' "$screen_first" "$screen_list" ns \

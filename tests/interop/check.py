@@ -1710,6 +1710,9 @@ def merging(run):
         # With a sequence it would take none of a native event's, in theirs too.
         record.pop("sequence", None)
         record.pop("boot_ms", None)
+        # What a bridge brought counts as absent here.
+        record.pop("bridge", None)
+        record.pop("host", None)
         fit(record)
         store.wipe()
         path = store.put(record_name(record["canonical_id"]), dump(record))
