@@ -85,6 +85,10 @@ pub struct Row {
     pub repo: String,
     /// The branch, where known.
     pub branch: String,
+    /// The bridge that it came over; empty for a session of this machine.
+    pub bridge: String,
+    /// The machine that it says it is on, where a bridge brought it.
+    pub host: String,
     /// The detail.
     pub detail: String,
     /// The canonical id; the session id for schema 0.
@@ -111,6 +115,8 @@ impl Row {
             harness: record.harness().to_string(),
             repo: text(Key::Repo),
             branch: text(Key::Branch),
+            bridge: text(Key::Bridge),
+            host: text(Key::Host),
             detail: text(Key::Detail),
             id: if record.legacy { text(Key::SessionId) } else { text(Key::CanonicalId) },
             derived: *derived,
@@ -118,13 +124,22 @@ impl Row {
         }
     }
 
-    /// The repository, with its branch where that is known.
+    /// The repository, with its branch where that is known, and with the bridge
+    /// behind which it is. The bridge's name is the user's; the machine's is only
+    /// what the other side says, and never stands alone.
     pub fn place(&self) -> String {
-        if self.branch.is_empty() {
-            self.repo.clone()
-        } else {
-            format!("{}@{}", self.repo, self.branch)
+        let mut place = self.bridge.clone();
+        if !place.is_empty() {
+            if !self.host.is_empty() && self.host != self.bridge {
+                place.extend(["/", &self.host]);
+            }
+            place.push(':');
         }
+        place.push_str(&self.repo);
+        if !self.branch.is_empty() {
+            place.extend(["@", &self.branch]);
+        }
+        place
     }
 
     /// The status for people.

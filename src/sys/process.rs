@@ -1,8 +1,8 @@
-//! Processes: whose child this is, whether a pid exists.
+//! Processes: whose child this is, whether a pid exists. And the machine's name.
 
 use rustix::process::Pid;
 
-use super::fs::Errno;
+use super::fs::{Dir, Errno, Open};
 
 /// This process's parent; 0 when the parent is outside of our pid namespace.
 pub fn parent() -> u32 {
@@ -12,6 +12,15 @@ pub fn parent() -> u32 {
 /// This process.
 pub fn own() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get() as u32
+}
+
+/// This machine's name, in a container the container's.
+pub fn host_name() -> Option<String> {
+    let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read).ok()?;
+    let mut bytes = [0; 256];
+    let len = file.read_all(&mut bytes).ok()?;
+    let name = core::str::from_utf8(&bytes[..len]).ok()?.trim();
+    Some(name.to_string()).filter(|name| !name.is_empty())
 }
 
 /// What the kernel says of a pid without looking at `/proc`.

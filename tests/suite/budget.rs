@@ -248,6 +248,7 @@ fn readers_only_read() {
             (&["lookup", "--tree", &gone], &[gone.parse().unwrap()]),
             (&["focus", "s"], &recorded),
             (&["focus", "--next", "--json"], &recorded),
+            (&["export"], &recorded),
             (&["tree", &pid], &recorded),
             (&["tree", &pid, "--json"], &recorded),
             (&["wait", "s", "--timeout", "0"], &recorded),

@@ -215,6 +215,8 @@ fn no_applet_calls_another() {
             "doctor",
             "focus",
             "monitor",
+            "export",
+            "bridge",
             "mcp",
             "paths",
             "schema",

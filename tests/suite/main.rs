@@ -11,6 +11,8 @@ mod world;
 mod ack;
 /// Records from elsewhere, without a bridge and over one.
 mod bridge_import;
+/// Sessions of elsewhere.
+mod bridges;
 /// Exact budgets: system calls, processes, memory.
 mod budget;
 /// What went wrong in other monitors, as scenarios.

@@ -15,8 +15,9 @@ use crate::find::notify;
 use crate::status::{assert_schema, now, put, record};
 use crate::world::{Ran, World, claude, eventually, finish, has_tool, static_tongs};
 
-/// `tongs-agents watch` under way, and the lines that it has printed.
-struct Watcher {
+/// `tongs-agents watch` under way, or what prints lines like it, and the lines that
+/// it has printed.
+pub struct Watcher {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
     reader: Option<JoinHandle<()>>,
@@ -29,7 +30,7 @@ impl Watcher {
         Watcher::of(command)
     }
 
-    fn of(mut command: Command) -> Watcher {
+    pub fn of(mut command: Command) -> Watcher {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
@@ -49,17 +50,17 @@ impl Watcher {
         watcher
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    fn events(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits for a line of which this holds.
     #[track_caller]
-    fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+    pub fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         eventually(what, || self.events().into_iter().find(&is))
     }
 
@@ -79,13 +80,13 @@ impl Watcher {
         });
     }
 
-    fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
     /// Waits for its end.
-    fn end(mut self) -> Ran {
+    pub fn end(mut self) -> Ran {
         self.reader.take().unwrap().join().unwrap();
         let mut err = String::new();
         std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut err).unwrap();
@@ -94,7 +95,7 @@ impl Watcher {
     }
 
     /// Ends it and returns what it said on standard error.
-    fn stop(self) -> String {
+    pub fn stop(self) -> String {
         self.signal("-TERM");
         self.end().err
     }

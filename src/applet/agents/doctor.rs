@@ -406,7 +406,7 @@ fn editor() -> &'static str {
 
 fn tell(seen: &Seen, json: bool) -> Result<(), Fail> {
     let mut out = stdout();
-    let host = host();
+    let host = process::host_name().unwrap_or_else(|| "this machine".to_string());
     if json {
         let finding = |f: &Finding| {
             Value::from([
@@ -465,15 +465,4 @@ fn tell(seen: &Seen, json: bool) -> Result<(), Fail> {
         writeln!(out, "  others     {agent}: {} runs {} as well", Shown(path), Shown(&programs))?;
     }
     out.flush()
-}
-
-/// This machine's name.
-fn host() -> String {
-    let read = || {
-        let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read).ok()?;
-        let mut bytes = [0; 256];
-        let len = file.read_all(&mut bytes).ok()?;
-        Some(core::str::from_utf8(&bytes[..len]).ok()?.trim().to_string())
-    };
-    read().unwrap_or_else(|| "this machine".to_string())
 }

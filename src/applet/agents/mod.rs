@@ -3,6 +3,7 @@
 mod ack;
 mod cleanup;
 mod doctor;
+mod export;
 mod focus;
 mod forget;
 mod install;
@@ -83,6 +84,11 @@ const COMMANDS: &[Command] = &[
         name: "doctor",
         about: "look for what keeps sessions from being seen",
         run: doctor::run,
+    },
+    Command {
+        name: "export",
+        about: "print the sessions for another host to import",
+        run: export::run,
     },
     Command { name: "mcp", about: "serve the sessions to agents", run: mcp::run },
     Command { name: "paths", about: "print the files and directories in use", run: paths::run },

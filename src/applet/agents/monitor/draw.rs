@@ -246,6 +246,8 @@ mod tests {
             harness: "claude".into(),
             repo: if n % 2 == 0 { evil.repeat(40) } else { "tongs".into() },
             branch: "b".into(),
+            bridge: String::new(),
+            host: String::new(),
             detail: evil.into(),
             id: format!("id{n}"),
             derived: Derived {

@@ -211,6 +211,8 @@ mod tests {
             harness: "claude".into(),
             repo: repo.into(),
             branch: String::new(),
+            bridge: String::new(),
+            host: String::new(),
             detail: format!("Detail of {id}"),
             id: id.into(),
             derived: Derived {
