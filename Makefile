@@ -21,12 +21,12 @@ TARGET =
 
 PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1 man/tongs-bridge-import.1
 PAGES5 = man/tongs-record.5
-PAGES7 = man/tongs.7 man/tongs-harnesses.7
+PAGES7 = man/tongs.7 man/tongs-harnesses.7 man/tongs-bridges.7
 
-UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer
+UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer tongs-bridge@.service
 PLISTS = tongs.notify.plist tongs.cleanup.plist
-EXAMPLES = push-to-phone.sh pick-session.sh
-SNIPPETS = tmux.conf starship.toml prompt.bash prompt.zsh prompt.fish
+EXAMPLES = push-to-phone.sh pick-session.sh redis-send.sh redis-receive.sh
+SNIPPETS = tmux.conf starship.toml prompt.bash prompt.zsh prompt.fish devcontainer.json
 
 # Whose completion each shell looks for by its name; the file is tongs's.
 COMPLETED = tongs-agents tongs-hook tongs-bridge-import

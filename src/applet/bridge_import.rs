@@ -8,18 +8,16 @@ use std::ffi::{CStr, CString};
 
 use argh::FromArgs;
 
-use super::fail::{Stdout, early, end, errno, no_timer, stdout, unusable, unwritten, words};
-use super::imports::{Bridge, Importer, Refusal, is_of, unread};
+use super::fail::{Stdout, early, end, errno, no_timer, stdout, unusable, words};
+use super::imports::{self, Bridge, Importer, Refusal};
 use super::lines::{Line, Lines};
 use super::store::{Found, LOCKS_MS, find, make};
 use super::trackers::Told;
-use super::writer::Ids;
 use super::{Start, settle_command};
 use crate::cli::{Exit, Fail, Out, Shown, parse};
 use crate::probe::Here;
 use crate::record::out::{Object, Sink, Style, string};
-use crate::record::{Checked, Fault, FaultKind, Key, MAX_BYTES};
-use crate::store::{Patience, Reader, Scratch, Session, Store};
+use crate::record::{Fault, FaultKind, MAX_BYTES};
 use crate::sys::fs::{Dir, Errno, File, Meta, Open, euid};
 use crate::sys::{guard, stdio};
 
@@ -368,7 +366,7 @@ impl Report {
 /// Removes all records of a bridge.
 fn retire(start: &Start<'_>, bridge: &str, json: bool) -> Result<Exit, Fail> {
     let (removed, failed) = match find(start.env) {
-        Found::Open(store) => remove(&store, bridge)?,
+        Found::Open(store) => imports::retire(&store, bridge)?,
         Found::Missing => (0, None),
         Found::Unavailable(why, root) => return Err(unusable(why, &root)),
     };
@@ -380,39 +378,4 @@ fn retire(start: &Start<'_>, bridge: &str, json: bool) -> Result<Exit, Fail> {
     }
     out.flush()?;
     failed.map_or(Ok(Exit::Ok), Err)
-}
-
-/// Removes what is a bridge's when it is found and still when it is locked. One
-/// that cannot be removed does not keep the others.
-fn remove(store: &Store, bridge: &str) -> Result<(u64, Option<Fail>), Fail> {
-    let mut found: Vec<(Ids, String)> = Vec::new();
-    store
-        .read_stored_sessions(&mut Reader::default(), |_, record| {
-            if is_of(record, bridge) {
-                let ids = Ids { identity: record.identity(), digest: record.digest };
-                found.push((ids, record.text(Key::SessionId).to_string()));
-            }
-            true
-        })
-        .map_err(unread)?;
-    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
-    stdio::private_umask();
-    let mut scratch: Box<Scratch> = Box::default();
-    let (mut removed, mut failed) = (0, None);
-    for (ids, session) in found {
-        let gone = Session::lock(store, &ids.identity, Patience::of(ticking, LOCKS_MS)).and_then(
-            |locked| {
-                let still = |record: Option<&Checked<'_>>| record.is_some_and(|r| is_of(r, bridge));
-                locked.remove(&ids.digest, &mut scratch, still)
-            },
-        );
-        match gone {
-            Ok(gone) => removed += u64::from(gone),
-            Err(e) => {
-                let (exit, why) = unwritten(e);
-                failed.get_or_insert(Fail::cannot(exit, "remove session", session, why));
-            }
-        }
-    }
-    Ok((removed, failed))
 }

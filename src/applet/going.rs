@@ -2,6 +2,7 @@
 //!
 //! Who goes to a session has seen it: what it was in is marked as seen.
 
+use super::bridges::{Bridge, all};
 use super::fail::trouble;
 use super::find::{Look, Match, Selector, several, unread};
 use super::marking::see;
@@ -70,7 +71,7 @@ fn choose(mut found: Vec<Match>, selector: &Selector) -> Result<Match, Fail> {
 fn go_to(store: &Store, found: &Match, run: &mut Runner<'_>) -> Outcome {
     let outcome = match target(found) {
         Ok(target) => focus::go(&target, run),
-        Err(reason) => Outcome::unavailable(reason),
+        Err(reason) => Outcome { command: way(store, &found.row), ..Outcome::unavailable(reason) },
     };
     // What is put off is marked already, and stays put off.
     if outcome.state == State::Complete && !found.row.derived.seen {
@@ -145,13 +146,22 @@ fn round(mut found: Vec<Match>, run: &Runner<'_>) -> Result<Vec<Match>, Fail> {
     Ok(rows.iter().filter_map(take).collect())
 }
 
+/// The command that goes to a session where its bridge leads: that of the user's
+/// own list, for what a record says of machines is not to be run. Empty where
+/// there is none.
+fn way(store: &Store, row: &Row) -> Vec<String> {
+    let named = |all: Vec<Bridge>| all.into_iter().find(|bridge| bridge.name == row.bridge);
+    let bridge = Some(row).filter(|row| !row.bridge.is_empty()).and_then(|_| all(store).ok());
+    let way = bridge.and_then(named).and_then(|bridge| bridge.way_to(&row.field("session_id")));
+    way.unwrap_or_default()
+}
+
 /// Where a session is; else why it cannot be gone to.
 fn target(found: &Match) -> Result<Target, String> {
     let session: serde_json::Value = serde_json::from_slice(&found.row.json).unwrap_or_default();
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_string();
-    let bridge = text(&session["bridge"]);
-    if !bridge.is_empty() {
-        return Err(format!("it is on another machine, behind the bridge {bridge}"));
+    if !found.row.bridge.is_empty() {
+        return Err(format!("it is on another machine, behind the bridge {}", found.row.bridge));
     }
     let Some(pid) = found.pid.filter(|_| found.life == Verdict::Alive) else {
         return Err("its process cannot be seen from here".to_string());

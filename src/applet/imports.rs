@@ -7,9 +7,10 @@
 use core::fmt::Display;
 
 use super::draft::{UNRESOLVED, next_arrival};
-use super::fail::{errno, unwritten};
+use super::fail::{errno, no_timer, unwritten};
 use super::processes::boot;
 use super::store::LOCKS_MS;
+use super::writer::Ids;
 use crate::cli::{Exit, Fail};
 use crate::probe::Here;
 use crate::record::check::{self, Door};
@@ -18,7 +19,8 @@ use crate::record::{Checked, Fault, FaultKind, Key, Kind, Scan, limit};
 use crate::store::{Decide, Patience, Reader, Scratch, Session, Store, WriteError};
 use crate::sys::clock::Now;
 use crate::sys::fs::Errno;
-use crate::sys::guard::Ticking;
+use crate::sys::guard::{self, Ticking};
+use crate::sys::stdio;
 
 /// Most records of a bridge.
 pub const MAX_RECORDS: usize = 1000;
@@ -390,4 +392,39 @@ fn put_as_it_is(out: &mut Fixed<'_>, record: &Checked<'_>, arrival: u64) {
     }
     object.int(Key::ArrivalSequence.name(), arrival);
     object.close();
+}
+
+/// Removes what is a bridge's when it is found and still when it is locked. One
+/// that cannot be removed does not keep the others.
+pub fn retire(store: &Store, bridge: &str) -> Result<(u64, Option<Fail>), Fail> {
+    let mut found: Vec<(Ids, String)> = Vec::new();
+    store
+        .read_stored_sessions(&mut Reader::default(), |_, record| {
+            if is_of(record, bridge) {
+                let ids = Ids { identity: record.identity(), digest: record.digest };
+                found.push((ids, record.text(Key::SessionId).to_string()));
+            }
+            true
+        })
+        .map_err(unread)?;
+    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
+    stdio::private_umask();
+    let mut scratch: Box<Scratch> = Box::default();
+    let (mut removed, mut failed) = (0, None);
+    for (ids, session) in found {
+        let gone = Session::lock(store, &ids.identity, Patience::of(ticking, LOCKS_MS)).and_then(
+            |locked| {
+                let still = |record: Option<&Checked<'_>>| record.is_some_and(|r| is_of(r, bridge));
+                locked.remove(&ids.digest, &mut scratch, still)
+            },
+        );
+        match gone {
+            Ok(gone) => removed += u64::from(gone),
+            Err(e) => {
+                let (exit, why) = unwritten(e);
+                failed.get_or_insert(Fail::cannot(exit, "remove session", session, why));
+            }
+        }
+    }
+    Ok((removed, failed))
 }

@@ -8,6 +8,7 @@
 pub mod agents;
 mod branch;
 mod bridge_import;
+mod bridges;
 mod chosen;
 mod dir;
 mod draft;
@@ -18,6 +19,7 @@ mod find;
 mod fleet;
 mod going;
 pub mod hook;
+mod importing;
 mod imports;
 mod installer;
 mod launcher;

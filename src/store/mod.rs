@@ -18,6 +18,7 @@
 //! the caller passes the answer.
 
 pub mod annotate;
+pub mod bridges;
 pub mod fault;
 pub mod lock;
 pub mod maintain;

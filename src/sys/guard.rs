@@ -128,6 +128,8 @@ pub mod abi {
     pub const SIGXFSZ: c_int = 25;
     /// `SIGTTIN`
     pub const SIGTTIN: c_int = 21;
+    /// `SIGTTOU`
+    pub const SIGTTOU: c_int = 22;
     /// `SIGHUP`
     pub const SIGHUP: c_int = 1;
     /// `SIGINT`
@@ -330,6 +332,13 @@ fn start_timer(first_ms: u64) -> bool {
 pub fn ignore_write_signals() {
     handle_noted(abi::SIGPIPE, IGNORE);
     handle_noted(abi::SIGXFSZ, IGNORE);
+}
+
+/// Keeps programs that are started from here from being stopped by the terminal,
+/// in whose background they are: what they would ask there fails at once.
+pub fn ignore_terminal_stops() {
+    handle_noted(abi::SIGTTIN, IGNORE);
+    handle_noted(abi::SIGTTOU, IGNORE);
 }
 
 /// Proof that the timer runs, so that a wait for a lock ends.

@@ -1,10 +1,11 @@
-//! Running another program to its end, within a time.
+//! Running another program to its end.
 //!
-//! [`run`] is for answers, [`feed`] for telling.
+//! [`run`] is for answers, [`feed`] for telling, and a [`Source`] is read while it
+//! runs.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::event::{Timespec, poll};
 use rustix::fd::AsFd;
@@ -173,6 +174,78 @@ pub fn feed(words: &[&str], input: &[u8], limit_ms: u64) -> Result<Option<i32>, 
     }
 }
 
+/// A program whose standard output is read while it runs.
+pub struct Source {
+    child: Child,
+    end: Option<End>,
+    pipe: Option<ChildStdout>,
+}
+
+impl Source {
+    /// Starts a program, looked for as execvp(3) does, in a process group of its
+    /// own, with this one's environment and standard error and nothing to read.
+    pub fn start(words: &[String]) -> Result<Source, Errno> {
+        let (program, args) = words.split_first().ok_or(Errno::INVAL)?;
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(errno)?;
+        let (end, pipe) = (End::of(child.id()), child.stdout.take());
+        if let Some(pipe) = &pipe {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Source { child, end, pipe })
+    }
+
+    /// Reads what is there; 0 is the end. EAGAIN where nothing is.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let Some(pipe) = &self.pipe else { return Ok(0) };
+        match rustix::io::read(pipe, &mut *buffer) {
+            // What it has started may hold the pipe open for longer.
+            Err(Errno::AGAIN) if self.end.as_ref().is_some_and(End::has_come) => {
+                match rustix::io::read(pipe, buffer) {
+                    Err(Errno::AGAIN) => Ok(0),
+                    done => done,
+                }
+            }
+            done => done,
+        }
+    }
+
+    /// What wakes a sleeper: something to read, or its end.
+    pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
+        let pipe = self.pipe.as_ref().map(|pipe| Alarm::of(pipe.as_fd()));
+        self.end.as_ref().map(End::alarm).into_iter().chain(pipe)
+    }
+
+    /// Ends it, where it has not ended, with all of its process group: politely,
+    /// and after so many milliseconds for good. Says its exit status; `None` where
+    /// a signal ended it.
+    pub fn end(mut self, grace_ms: u64) -> Option<i32> {
+        self.pipe = None;
+        let begin_ms = Now::read().mono_ms;
+        let over = |child: &mut Child| child.try_wait().ok().flatten();
+        let mut status = over(&mut self.child);
+        if status.is_none() {
+            signal_group(&self.child, Signal::TERM);
+        }
+        while status.is_none() && Now::read().mono_ms < begin_ms + grace_ms {
+            let alarms: Vec<_> = self.end.iter().map(End::alarm).collect();
+            sleep(&alarms, if alarms.is_empty() { TICK_MS } else { grace_ms });
+            status = over(&mut self.child);
+        }
+        // What it has left behind goes, too.
+        signal_group(&self.child, Signal::KILL);
+        if status.is_none() {
+            kill(&mut self.child);
+        }
+        status.and_then(|status| status.code())
+    }
+}
+
 /// Writes what a pipe takes; says whether that was all or nobody reads it.
 fn is_fed(mut pipe: &ChildStdin, rest: &mut &[u8]) -> bool {
     while !rest.is_empty() {
@@ -187,11 +260,15 @@ fn is_fed(mut pipe: &ChildStdin, rest: &mut &[u8]) -> bool {
 
 /// Kills a program and its process group, and takes its end from the system.
 fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    signal_group(child, Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
+}
+
+fn signal_group(child: &Child, signal: Signal) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, signal);
+    }
 }
 
 /// Waits so many milliseconds, or until a signal comes.

@@ -3,8 +3,8 @@
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{
@@ -12,6 +12,7 @@ use rustix::time::{
 };
 
 use super::fs::Errno;
+use super::guard::{self, Signals, abi};
 
 /// Bytes of the buffer for events: about a hundred of them.
 const EVENTS: usize = 8 * 1024;
@@ -142,6 +143,29 @@ impl Jumps {
 /// The time that the timer for [`Jumps`] is set to, epoch seconds: in the year
 /// 2242.
 const NEVER: i64 = 1 << 33;
+
+/// The signals by which a program that stays is asked to end, noted.
+#[derive(Debug)]
+pub struct Calls(OwnedFd);
+
+impl Calls {
+    /// Notes them from here on: INT, TERM, HUP and QUIT.
+    pub fn note() -> Result<Calls, Errno> {
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        guard::note(&[abi::SIGINT, abi::SIGTERM, abi::SIGHUP, abi::SIGQUIT], bell.as_raw_fd());
+        Ok(Calls(bell))
+    }
+
+    /// Whether one has come.
+    pub fn have_come(&self) -> bool {
+        Signals::have_come()
+    }
+
+    /// What wakes a sleeper.
+    pub fn alarm(&self) -> Alarm<'_> {
+        Alarm(self.0.as_fd(), PollFlags::IN)
+    }
+}
 
 /// Something that ends a sleep.
 #[derive(Clone, Copy, Debug)]

@@ -316,7 +316,7 @@ int main(void) {
                    SIGTERM, SIGXCPU, SIGSYS};
     for (unsigned i = 0; i < sizeof fatal / sizeof *fatal; i++) printf("%d ", fatal[i]);
     printf("%u %d %d %d %d ", (unsigned)SA_RESETHAND, SIGCONT, SIGTSTP, SIGWINCH, SIGTERM);
-    printf("%d %d %d %d\n", SIGPIPE, SIGXFSZ, SIGTTIN, SYS_clock_gettime);
+    printf("%d %d %d %d %d\n", SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SYS_clock_gettime);
 }
 "#;
     fs::write(world.path("layout.c"), source).unwrap();
@@ -354,7 +354,7 @@ int main(void) {
             .iter()
             .chain(&abi::FATAL)
             .chain(&[abi::SA_RESETHAND, abi::SIGCONT, abi::SIGTSTP, abi::SIGWINCH, abi::SIGTERM])
-            .chain(&[abi::SIGPIPE, abi::SIGXFSZ, abi::SIGTTIN])
+            .chain(&[abi::SIGPIPE, abi::SIGXFSZ, abi::SIGTTIN, abi::SIGTTOU])
             .map(|n| *n as u32 as usize),
     );
     let by_libc = c.split_whitespace().next_back().map(str::to_string);

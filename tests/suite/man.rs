@@ -20,7 +20,7 @@ use crate::world::{World, finish, has_tool};
 type Names = BTreeSet<String>;
 
 /// The pages with the exit codes that each one names.
-const PAGES: [(&str, &[u32]); 7] = [
+const PAGES: [(&str, &[u32]); 8] = [
     ("tongs.1", &[0, 64, 74, 77]),
     ("tongs-hook.1", &[0, 1, 64, 65, 74, 75, 77]),
     ("tongs-agents.1", &[0, 1, 64, 65, 69, 74, 75, 77]),
@@ -28,6 +28,7 @@ const PAGES: [(&str, &[u32]); 7] = [
     ("tongs-record.5", &[1, 65, 75, 77]),
     ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-harnesses.7", &[0]),
+    ("tongs-bridges.7", &[0, 1, 69, 75]),
 ];
 
 /// The order of the sections that the pages share.

@@ -244,7 +244,7 @@ fn every_json_output_is_as_its_schema_says() {
     let names = world.agents(&["schema"]).out;
     assert_eq!(
         names,
-        "ack\nbridge-import\ncleanup\ndoctor\nfocus\nforget\nhook\ninstall\ninstall-list\nlookup\nnotify\npaths\nrecord\n\
+        "ack\nbridge\nbridge-import\ncleanup\ndoctor\nfocus\nforget\nhook\ninstall\ninstall-list\nlookup\nnotify\npaths\nrecord\n\
          session-state\nshow\nsnooze\nstatus\ntree\nuninstall\nwait\nwatch\n"
     );
     assert_eq!(world.agents(&["schema", "nothing"]).code, Some(1));

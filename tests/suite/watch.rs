@@ -846,10 +846,15 @@ fn the_units_are_installed_and_are_what_systemd_takes() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     };
     make("install");
-    let units = ["tongs-notify.service", "tongs-cleanup.service", "tongs-cleanup.timer"]
-        .map(|unit| prefix.join("lib/systemd/user").join(unit));
+    let units = [
+        "tongs-notify.service",
+        "tongs-cleanup.service",
+        "tongs-bridge@.service",
+        "tongs-cleanup.timer",
+    ]
+    .map(|unit| prefix.join("lib/systemd/user").join(unit));
     let program = prefix.join("bin/tongs-agents").display().to_string();
-    for unit in &units[..2] {
+    for unit in &units[..3] {
         assert!(fs::read_to_string(unit).unwrap().contains(&format!("ExecStart={program} ")));
     }
     for plist in ["tongs.notify.plist", "tongs.cleanup.plist"] {

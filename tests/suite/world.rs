@@ -40,6 +40,20 @@ pub fn has_tool(tool: &str, test: &str) -> bool {
     found
 }
 
+/// Whether a user, pid and mount namespace can be made; says so where not.
+pub fn may_unshare(test: &str) -> bool {
+    if !has_tool("unshare", test) {
+        return false;
+    }
+    let mut probe = Command::new("unshare");
+    probe.args(["-rpfm", "mount", "-t", "proc", "proc", "/proc"]);
+    let may = finish(probe, b"").code == Some(0);
+    if !may {
+        eprintln!("skipped {test}: no pid namespace can be made here");
+    }
+    may
+}
+
 /// What a program printed and how it ended.
 #[derive(Debug)]
 pub struct Ran {
@@ -192,6 +206,22 @@ impl World {
             self.stub(name);
         }
         Harness::start(self, Command::new(stub))
+    }
+
+    /// The same in a user and pid namespace of its own, whose first process is a
+    /// shell that runs this script beside it; `None` with a printed reason where
+    /// there can be none.
+    pub fn sandboxed(&self, name: &str, script: &str, test: &str) -> Option<Harness<'_>> {
+        if !may_unshare(test) {
+            return None;
+        }
+        self.stub(name);
+        let first = format!(
+            "exec 2>/dev/null; mount -t proc proc /proc && {{ {script}\n}} & {name} \"$@\"; while :; do sleep 1000; done"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["-rpfm", "--kill-child", "sh", "-c", &first, "sh"]);
+        Some(Harness::start(self, command))
     }
 
     /// The same, started by `tongs-agents run` with these options.

@@ -66,7 +66,8 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
     run.client = options.client.as_deref();
     let (found, outcome) = go(&selector, &mut run)?;
     let json = options.json || options.json_version.is_some();
-    if options.attach && !outcome.command.is_empty() {
+    // What leads to another machine is the user's to run.
+    if options.attach && !outcome.command.is_empty() && found.row.bridge.is_empty() {
         return Err(attach(&outcome));
     }
     report(&found.row, &outcome, &run, json)

@@ -1,6 +1,7 @@
 //! `tongs-agents`: the commands for people and scripts, one file each.
 
 mod ack;
+mod bridge;
 mod cleanup;
 mod doctor;
 mod export;
@@ -90,6 +91,7 @@ const COMMANDS: &[Command] = &[
         about: "print the sessions for another host to import",
         run: export::run,
     },
+    Command { name: "bridge", about: "list and run bridges to other machines", run: bridge::run },
     Command { name: "mcp", about: "serve the sessions to agents", run: mcp::run },
     Command { name: "paths", about: "print the files and directories in use", run: paths::run },
     Command { name: "schema", about: "print the JSON Schema of an output", run: schema::run },

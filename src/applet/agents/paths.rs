@@ -8,8 +8,8 @@ use super::super::value;
 use super::{check_version, options};
 use crate::cli::{Exit, Fail, Shown};
 use crate::install::text::Value;
-use crate::store::fault;
 use crate::store::place::Root;
+use crate::store::{bridges, fault};
 
 /// Print the files and directories that are in use.
 #[derive(FromArgs)]
@@ -43,6 +43,7 @@ pub fn run(words: &[&str], start: &Start<'_>) -> Result<Exit, Fail> {
         ("maintenance_lock", format!("{root}/sessions/.fleet-maintenance.lock")),
         ("maintenance_stamp", format!("{root}/sessions/.fleet-maintenance.stamp")),
         ("fault_log", format!("{root}/{}", fault::LOG)),
+        ("bridges", format!("{root}/{}", bridges::FILE.to_string_lossy())),
     ];
     let mut out = stdout();
     if options.json || options.json_version.is_some() {

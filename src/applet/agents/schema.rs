@@ -30,6 +30,7 @@ const SESSION: &str = text_file!("schema/session.json");
 /// `lookup --format session-state`.
 const SCHEMAS: &[(&str, &str)] = &[
     ("ack", text_file!("schema/ack.json")),
+    ("bridge", text_file!("schema/bridge.json")),
     ("bridge-import", text_file!("schema/bridge-import.json")),
     ("cleanup", text_file!("schema/cleanup.json")),
     ("doctor", text_file!("schema/doctor.json")),
