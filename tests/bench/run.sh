@@ -5,7 +5,7 @@
 #
 #   run.sh BINARY
 #
-# needs           a C compiler; ps for maintenance, python3 for the screen, strace for system calls,
+# needs           a C compiler; ps for maintenance, python3 for the screen and the bridge, strace for system calls,
 #                 x86-64 for what runs without a C library (bare.h)
 # CC              the compiler (default gcc)
 # BENCH_N         counted runs of the short commands (default 300)
@@ -342,6 +342,15 @@ else
     read -r screen_first screen_list screen_idle <"$dir/out"
 fi
 
+# --- from a hook in a sandbox to a row outside -------------------------------
+
+bridge=
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$dir/bridge"
+    await python3 "$here/bridge.py" "$binary" "$some" "$dir/bridge" >"$dir/out"
+    read -r bridge bridge_slow <"$dir/out"
+fi
+
 # --- writers at once ---------------------------------------------------------
 
 writers() {
@@ -413,6 +422,8 @@ peak() { awk -v what="$1" '$1 == what { print ($2 > 0 ? $2 : $3) }' "$dir/peaks"
     [ -z "$screen_idle" ] || line 'monitor, 500 sessions: first screen' "$screen_first" "$screen_list" ns \
         'ls -l of them' '' '<=' -
     [ -z "$screen_idle" ] || value 'the same, idle: processor time in 10 s' "$((screen_idle / 1000))" us '<=' -
+    [ -z "$bridge" ] || value 'hook inside to row outside, over a bridge' "$((bridge / 1000))" us '<=' -
+    [ -z "$bridge" ] || value 'the same, 95th percentile' "$((bridge_slow / 1000))" us '<=' -
     while read -r where lost torn reads timeouts faults temps took create; do
         value "256 writers, $where: lost" "$lost" '' '<=' 0
         value "256 writers, $where: torn of $reads reads" "$torn" '' '<=' 0
