@@ -23,6 +23,9 @@ use crate::sys::watch::{Alarm, Jumps, sleep};
 const TICK_MS: u64 = 500;
 /// Least milliseconds between the beginnings of two looks.
 const PAUSE_MS: u64 = 50;
+/// How many times as long as a look the pause behind it is at least, so that many
+/// sessions in which much happens take no more than a fifth of a processor.
+const REST: u64 = 4;
 
 /// The sessions, kept up to date.
 pub struct SessionFeed<'e> {
@@ -35,6 +38,8 @@ pub struct SessionFeed<'e> {
     jumps: Option<Jumps>,
     /// When the last look began, as all of these on CLOCK_MONOTONIC.
     looked_ms: u64,
+    /// When the next one may begin.
+    next_ms: u64,
     /// Whether another one is due.
     due: bool,
 }
@@ -69,6 +74,7 @@ impl<'e> SessionFeed<'e> {
             watch: None,
             jumps: Jumps::watch(),
             looked_ms: 0,
+            next_ms: 0,
             due: true,
         }
     }
@@ -98,6 +104,9 @@ impl<'e> SessionFeed<'e> {
             Found::Unavailable(why, root) => (None, Place::Unavailable(trouble(why, &root))),
         };
         self.fleet.look(store.as_ref(), tell)?;
+        let now_ms = Now::read().mono_ms;
+        let took_ms = now_ms.saturating_sub(self.looked_ms);
+        self.next_ms = (self.looked_ms + PAUSE_MS).max(now_ms.saturating_add(REST * took_ms));
         Ok(place)
     }
 
@@ -132,7 +141,7 @@ impl<'e> SessionFeed<'e> {
             let jumped = self.jumps.as_ref().is_some_and(Jumps::has_come);
             let now_ms = Now::read().mono_ms;
             self.due |= self.has_changed() || jumped || now_ms >= due_ms;
-            let until_ms = if self.due { self.looked_ms + PAUSE_MS } else { due_ms };
+            let until_ms = if self.due { self.next_ms } else { due_ms };
             if self.due && now_ms >= until_ms {
                 return Woken::ToLook;
             }
