@@ -36,9 +36,7 @@ pub struct SessionFeed<'e> {
     pub fleet: Fleet,
     watch: Option<StoreWatch>,
     jumps: Option<Jumps>,
-    /// When the last look began, as all of these on CLOCK_MONOTONIC.
-    looked_ms: u64,
-    /// When the next one may begin.
+    /// When the next look may begin, on CLOCK_MONOTONIC.
     next_ms: u64,
     /// Whether another one is due.
     due: bool,
@@ -73,7 +71,6 @@ impl<'e> SessionFeed<'e> {
             fleet: Fleet::default(),
             watch: None,
             jumps: Jumps::watch(),
-            looked_ms: 0,
             next_ms: 0,
             due: true,
         }
@@ -92,7 +89,7 @@ impl<'e> SessionFeed<'e> {
             let root = Root::find(self.env).ok();
             self.watch = root.and_then(|root| StoreWatch::begin(&root).ok());
         }
-        self.looked_ms = Now::read().mono_ms;
+        let began_ms = Now::read().mono_ms;
         if self.maintains {
             self.maintain(Mode::Due);
         }
@@ -105,8 +102,8 @@ impl<'e> SessionFeed<'e> {
         };
         self.fleet.look(store.as_ref(), tell)?;
         let now_ms = Now::read().mono_ms;
-        let took_ms = now_ms.saturating_sub(self.looked_ms);
-        self.next_ms = (self.looked_ms + PAUSE_MS).max(now_ms.saturating_add(REST * took_ms));
+        let took_ms = now_ms.saturating_sub(began_ms);
+        self.next_ms = (began_ms + PAUSE_MS).max(now_ms.saturating_add(REST * took_ms));
         Ok(place)
     }
 
