@@ -126,9 +126,19 @@ dist:
 	git archive --prefix="tongs-$$v/" -o "dist/tongs-$$v.tar.gz" HEAD; \
 	cd dist; sha256sum "tongs-$$v.tar.gz" >"tongs-$$v.tar.gz.sha256"; echo "dist/tongs-$$v.tar.gz"
 
+# Packages of what was built, each by way of 'make install'.
+tarball: build/tongs
+	@sh packaging/tarball.sh
+
+deb: build/tongs
+	@sh packaging/deb.sh
+
+rpm: build/tongs
+	@sh packaging/rpm.sh
+
 clean:
 	rm -rf build dist
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench interop sweep fmt lint lint-man install uninstall dist clean FORCE
+.PHONY: all check demo pictures bench interop sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE

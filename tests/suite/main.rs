@@ -45,6 +45,7 @@ mod monitor;
 mod multi;
 /// Writing for programs that have no hook.
 mod notify;
+mod packages;
 /// The sample payloads of every harness that has a row.
 mod payloads;
 /// The plugins, in programs that play their harnesses.
