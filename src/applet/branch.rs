@@ -14,26 +14,6 @@ use crate::sys::fs::{Dir, Errno, Open};
 /// Levels that are looked at, the directory itself included.
 const LEVELS: usize = 8;
 
-/// File systems that are not read: NFS, SMB, CIFS, SMB2, FUSE, 9P, AFS, Ceph,
-/// Coda, NCP, Lustre, BeeGFS, autofs, vboxsf, prl_fs; statfs(2) and magic.h.
-const SLOW: [u64; 15] = [
-    0x6969,
-    0x517b,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x6573_5546,
-    0x0102_1997,
-    0x5346_414f,
-    0x00c3_6400,
-    0x7375_7245,
-    0x564c,
-    0x0bd0_0bd0,
-    0x1983_0326,
-    0x0187,
-    0x786f_4256,
-    0x7c7c_6673,
-];
-
 /// What was found, in memory of its own.
 pub struct Branch {
     text: [u8; limit::DETAIL],
@@ -76,7 +56,7 @@ impl Branch {
         path[..cwd.len()].copy_from_slice(cwd.as_bytes());
         let mut end = cwd.trim_end_matches('/').len();
         let dir = Dir::cwd().follow_dir(c_path(&mut path, end, b"")?)?;
-        if dir.file_system().is_ok_and(|magic| SLOW.contains(&magic)) {
+        if dir.is_far() {
             return Ok(());
         }
         for _ in 0..LEVELS {

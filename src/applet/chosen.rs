@@ -8,7 +8,7 @@ use crate::install::command::HOOK;
 use crate::install::places::{Machine, is_program, is_same, is_there};
 use crate::install::recipe::{RECIPES, Recipe, WITHOUT};
 use crate::sys::env::Var;
-use crate::sys::fs::Dir;
+use crate::sys::process::own_cwd;
 
 /// The home that a command works in: the user's own with the variables that
 /// move things, or the given one without them.
@@ -155,6 +155,6 @@ fn unstable(path: &str) -> Option<&'static str> {
 
 fn own_directory() -> Option<String> {
     let mut buffer = [0; 4096];
-    let cwd = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).ok()?;
-    Some(core::str::from_utf8(cwd).ok()?.to_string())
+    let cwd = core::str::from_utf8(own_cwd(&mut buffer)).ok()?;
+    Some(cwd.to_string()).filter(|cwd| !cwd.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use crate::record::limit;
 use crate::record::text::cut;
-use crate::sys::fs::Dir;
+use crate::sys::process::own_cwd;
 
 /// The directory that is given, taken from the current one where it is relative,
 /// and else the current one; empty where that is not UTF-8.
@@ -11,8 +11,7 @@ pub fn absolute(given: Option<&str>) -> String {
         return path.to_string();
     }
     let mut buffer = [0; limit::PATH];
-    let here = Dir::cwd().read_link(c"/proc/self/cwd", &mut buffer).unwrap_or(b"");
-    let here = core::str::from_utf8(here).unwrap_or("");
+    let here = core::str::from_utf8(own_cwd(&mut buffer)).unwrap_or("");
     match given {
         None => here.to_string(),
         Some(path) => cut(&format!("{here}/{path}"), limit::PATH).to_string(),

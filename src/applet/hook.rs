@@ -26,7 +26,6 @@ use crate::store::place::Root;
 use crate::store::{Scratch, Store, Trouble, WriteError, fault};
 use crate::sys::clock::Now;
 use crate::sys::env::{Env, Var};
-use crate::sys::fs::Dir;
 use crate::sys::guard::{self, Ticking};
 use crate::sys::stdio;
 
@@ -590,6 +589,5 @@ fn fleet_event<'p>(
 
 /// The directory that the hook runs in.
 fn own_cwd(buffer: &mut [u8; limit::PATH]) -> &str {
-    let own = Dir::cwd().read_link(c"/proc/self/cwd", buffer).unwrap_or(b"");
-    core::str::from_utf8(own).unwrap_or("")
+    core::str::from_utf8(crate::sys::process::own_cwd(buffer)).unwrap_or("")
 }

@@ -93,7 +93,6 @@ pub fn complain(err: &mut impl Write, prog: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
 
     /// Fails with an error number after so many bytes; counts the writes.
     struct Sink {
@@ -169,7 +168,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn dev_full_is_an_error() {
-        let mut out = Out::new(File::options().write(true).open("/dev/full").unwrap());
+        let mut out = Out::new(std::fs::File::options().write(true).open("/dev/full").unwrap());
         write!(out, "x").unwrap();
         assert_eq!(out.flush().unwrap_err().exit, Exit::Io);
     }

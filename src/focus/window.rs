@@ -10,7 +10,7 @@ use super::run::{Runner, Tool};
 use super::{Outcome, State, Stop, Target, gone, no_way, soon};
 use crate::probe::{Ancestry, Process};
 use crate::sys::env::Var;
-use crate::sys::fs::{Dir, Open};
+use crate::sys::process::host_name;
 
 /// Programs whose windows hold one terminal each.
 const WITHOUT_TABS: [&[u8]; 9] = [
@@ -153,10 +153,7 @@ fn hex(text: &str) -> Option<u64> {
 
 /// This machine's name, as windows of X have it.
 fn host() -> String {
-    let mut name = [0; 256];
-    let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read);
-    let len = file.and_then(|file| file.read_all(&mut name)).unwrap_or(0);
-    String::from_utf8_lossy(&name[..len]).trim_end().to_string()
+    host_name().unwrap_or_default()
 }
 
 /// A window that was found, and the process that owns it.

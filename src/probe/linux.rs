@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 
 use super::stat::{self, Stat};
+use super::{CMDLINE, EXE, Process, Unread};
 use crate::record::id::Name;
 use crate::record::out::{Fixed, int};
 use crate::sys::fs::{Dir, Errno, Open};
@@ -18,87 +19,16 @@ fn path(pid: u32, file: &str) -> Name {
     Name::of(&[b"/proc/", out.bytes().unwrap_or(b"0"), file.as_bytes()])
 }
 
-/// Bytes of a program's command name; kernel threads may have longer ones.
-const COMM: usize = 16;
-/// Bytes that a program file's path may have to be looked at.
-pub const EXE: usize = 1024;
-/// Bytes of a command line that are read: its first words.
-pub const CMDLINE: usize = 2048;
-
-/// Why a process could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// There is no such process, as far as this process may see.
-    Gone,
-    /// The system refuses to show it, or the text was not understood.
-    Hidden,
-    /// The system had no means to show it just now.
-    Failed,
-}
-
-impl From<Errno> for Unread {
-    fn from(e: Errno) -> Unread {
-        match e {
-            Errno::NOENT | Errno::SRCH | Errno::NOTDIR => Unread::Gone,
-            Errno::ACCESS | Errno::PERM => Unread::Hidden,
-            _ => Unread::Failed,
-        }
-    }
-}
-
-/// One process at the moment of reading. Name and start come from one read, so
-/// they belong together; the rest is asked for when needed.
-#[derive(Clone, Copy, Debug)]
-pub struct Process {
-    /// The pid.
-    pub pid: u32,
-    /// The parent; 0 for none.
-    pub ppid: u32,
-    /// Start in clock ticks since boot.
-    pub start: u64,
-    /// Whether only the entry is left.
-    pub dead: bool,
-    /// Whether it has more than one thread.
-    pub threaded: bool,
-    comm: [u8; COMM],
-    comm_len: u8,
-}
-
 impl Process {
-    pub(super) const NOBODY: Process = Process {
-        pid: 0,
-        ppid: 0,
-        start: 0,
-        dead: false,
-        threaded: false,
-        comm: [0; COMM],
-        comm_len: 0,
-    };
-
     /// Reads `/proc/PID/stat`.
     pub fn read(pid: u32) -> Result<Process, Unread> {
         let mut line = [0; STAT_BYTES];
         let len = Dir::cwd().open(path(pid, "/stat").c(), Open::Read)?.read(&mut line)?;
         let stat = Stat::parse(&line[..len]).ok_or(Unread::Hidden)?;
-        let mut process = Process {
-            pid,
-            ppid: stat.ppid,
-            start: stat.start,
-            dead: stat.is_dead(),
-            threaded: stat.threads > 1,
-            comm: [0; COMM],
-            comm_len: 0,
-        };
-        for (to, from) in process.comm.iter_mut().zip(stat.comm) {
-            *to = *from;
-            process.comm_len += 1;
-        }
-        Ok(process)
-    }
-
-    /// The command name.
-    pub fn comm(&self) -> &[u8] {
-        self.comm.get(..usize::from(self.comm_len)).unwrap_or(b"")
+        let (dead, threaded) = (stat.is_dead(), stat.threads > 1);
+        let process =
+            Process { pid, ppid: stat.ppid, start: stat.start, dead, threaded, ..Process::NOBODY };
+        Ok(process.called(stat.comm))
     }
 
     /// The name of the program's file, without directories and without the
@@ -246,10 +176,4 @@ fn listed_children(pid: u32, thread: u32) -> Result<Vec<u32>, Errno> {
 
 fn number(digits: &[u8]) -> Option<u32> {
     stat::number(digits).and_then(|n| u32::try_from(n).ok())
-}
-
-impl AsRef<[u8]> for Process {
-    fn as_ref(&self) -> &[u8] {
-        self.comm()
-    }
 }

@@ -6,26 +6,108 @@
 //! are three answers ([`Verdict`]): not being able to see is not proof of
 //! death.
 //!
-//! Linux reads `/proc` ([`linux`]); the parsers are apart ([`stat`]) and work
-//! on bytes anywhere. macOS and FreeBSD get readers of their own beside it,
-//! over `sysctl(3)`.
+//! Linux reads `/proc` ([`system`] is `linux.rs`), macOS asks libproc
+//! (`darwin.rs`) and FreeBSD sysctl(3) (`freebsd.rs`). The parsers are apart
+//! ([`stat`], [`kinfo`]) and work on bytes anywhere. Only Linux has pid namespaces.
 
-#[cfg(target_os = "linux")]
-pub mod linux;
+pub mod kinfo;
 pub mod stat;
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(target_os = "macos", path = "darwin.rs")]
+#[cfg_attr(target_os = "freebsd", path = "freebsd.rs")]
+pub mod system;
 pub mod tree;
 
-#[cfg(target_os = "linux")]
-pub use linux::{CMDLINE, EXE, Process, Unread, own_pid_ns, pid_ns, pids, uid};
-#[cfg(not(target_os = "linux"))]
-compile_error!("the prober for this system is not written yet: see src/probe/mod.rs");
+pub use system::{own_pid_ns, pid_ns, pids, uid};
 
 use crate::sys::clock::{BootId, boot_id};
+use crate::sys::fs::Errno;
 use crate::sys::process::{self, Existence, Verdict, exists};
 use crate::sys::watch::{Alarm, End};
 
 /// Most ancestors that are looked at.
 pub const MAX_ANCESTORS: usize = 64;
+
+/// Bytes of a program's command name; kernel threads may have longer ones.
+const COMM: usize = 16;
+/// Bytes that a program file's path may have to be looked at.
+pub const EXE: usize = 1024;
+/// Bytes of a command line that are read: its first words.
+pub const CMDLINE: usize = 2048;
+
+/// Why a process could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no such process, as far as this process may see.
+    Gone,
+    /// The system refuses to show it, or the text was not understood.
+    Hidden,
+    /// The system had no means to show it just now.
+    Failed,
+}
+
+impl From<Errno> for Unread {
+    fn from(e: Errno) -> Unread {
+        match e {
+            Errno::NOENT | Errno::SRCH | Errno::NOTDIR => Unread::Gone,
+            Errno::ACCESS | Errno::PERM => Unread::Hidden,
+            _ => Unread::Failed,
+        }
+    }
+}
+
+/// One process at the moment of reading. Name and start come from one read, so
+/// they belong together; the rest is asked for when needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The pid.
+    pub pid: u32,
+    /// The parent; 0 for none.
+    pub ppid: u32,
+    /// Start, in what the system counts in: clock ticks since boot on Linux,
+    /// microseconds since the epoch on macOS and since boot on FreeBSD. 0 where the
+    /// system does not show it.
+    pub start: u64,
+    /// Whether only the entry is left.
+    pub dead: bool,
+    /// Whether it has more than one thread.
+    pub threaded: bool,
+    comm: [u8; COMM],
+    comm_len: u8,
+}
+
+impl Process {
+    const NOBODY: Process = Process {
+        pid: 0,
+        ppid: 0,
+        start: 0,
+        dead: false,
+        threaded: false,
+        comm: [0; COMM],
+        comm_len: 0,
+    };
+
+    /// The same with a command name, as much of it as there is room for.
+    fn called(mut self, comm: &[u8]) -> Process {
+        self.comm_len = 0;
+        for (to, from) in self.comm.iter_mut().zip(comm) {
+            *to = *from;
+            self.comm_len += 1;
+        }
+        self
+    }
+
+    /// The command name.
+    pub fn comm(&self) -> &[u8] {
+        self.comm.get(..usize::from(self.comm_len)).unwrap_or(b"")
+    }
+}
+
+impl AsRef<[u8]> for Process {
+    fn as_ref(&self) -> &[u8] {
+        self.comm()
+    }
+}
 
 /// Where this process lives: its boot, its pid namespace, its parent.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +124,7 @@ impl Here {
     /// Reads them.
     pub fn read() -> Here {
         let parent = process::parent();
-        Here { boot: boot_id(), pid_ns: linux::pid_ns_of_parent(parent), parent }
+        Here { boot: boot_id(), pid_ns: system::pid_ns_of_parent(parent), parent }
     }
 
     /// Reads them without a look at another process, and so not the parent.
@@ -56,7 +138,7 @@ impl Here {
 pub struct Recorded<'a> {
     /// The pid; `u64::MAX` is a number that no process can have.
     pub pid: u64,
-    /// Start in clock ticks since boot, decimal.
+    /// Its start, decimal: [`Process::start`].
     pub start: &'a str,
     /// The boot.
     pub boot: &'a str,
@@ -115,7 +197,7 @@ pub fn judge(
 pub struct Life {
     /// The pid.
     pub pid: u32,
-    /// Start in clock ticks since boot, where it is known.
+    /// Its start, where it is known.
     pub start: Option<u64>,
     end: Option<End>,
 }
@@ -166,7 +248,7 @@ impl Outside {
     /// Takes one process of the pass over `/proc`, where it lives elsewhere.
     pub fn take(&mut self, process: &Process, here: &Here) {
         let Some(ns) = pid_ns(process.pid).filter(|ns| Some(*ns) != here.pid_ns) else { return };
-        if let Some(inner) = linux::innermost_pid(process.pid) {
+        if let Some(inner) = system::innermost_pid(process.pid) {
             self.seen.push((ns, inner, process.start, process.pid));
         }
     }

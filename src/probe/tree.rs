@@ -6,8 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::linux;
-use super::{Process, Unread};
+use super::{Process, Unread, system};
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +37,8 @@ impl Tree {
         let root = Process::read(pid)?;
         let mut all = None;
         Ok(walk(root, limits, |parent| {
-            linux::children(&parent).unwrap_or_else(|| {
-                let all = all.get_or_insert_with(linux::all).iter();
+            system::children(&parent).unwrap_or_else(|| {
+                let all = all.get_or_insert_with(system::all).iter();
                 all.filter(|process| process.ppid == parent.pid).copied().collect()
             })
         }))

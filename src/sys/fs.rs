@@ -7,9 +7,7 @@ use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps,
-};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawMode, Timespec, Timestamps};
 pub use rustix::io::Errno;
 
 /// How a file is opened. All ways refuse a final link, do not wait for the
@@ -72,35 +70,39 @@ pub struct Meta {
 }
 
 impl Meta {
+    #[allow(clippy::unnecessary_cast)] // their types differ between systems
     fn of(stat: &rustix::fs::Stat) -> Meta {
         Meta {
-            dev: stat.st_dev,
-            ino: stat.st_ino,
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            #[allow(clippy::useless_conversion)] // its width differs between targets
-            links: stat.st_nlink.into(),
+            links: stat.st_nlink as u64,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            mode: stat.st_mode,
-            mtime: stat.st_mtime,
-            #[allow(clippy::unnecessary_cast)] // its type differs between targets
+            mode: stat.st_mode as u32,
+            mtime: stat.st_mtime as i64,
             mtime_ns: stat.st_mtime_nsec as i64,
         }
     }
 
+    #[allow(clippy::unnecessary_cast)] // the type differs between systems
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.mode as RawMode)
+    }
+
     /// Whether it is a regular file.
     pub fn is_file(&self) -> bool {
-        FileType::from_raw_mode(self.mode) == FileType::RegularFile
+        self.kind() == FileType::RegularFile
     }
 
     /// Whether it is a directory.
     pub fn is_dir(&self) -> bool {
-        FileType::from_raw_mode(self.mode) == FileType::Directory
+        self.kind() == FileType::Directory
     }
 
     /// Whether it is a socket.
     pub fn is_socket(&self) -> bool {
-        FileType::from_raw_mode(self.mode) == FileType::Socket
+        self.kind() == FileType::Socket
     }
 
     /// Whether both are the same file.
@@ -158,7 +160,9 @@ impl Dir {
         let mode = Mode::RUSR | Mode::WUSR;
         let file = again(|| rustix::fs::openat(self.fd(), path, flags, mode)).map(File)?;
         if let Open::NewWith(mode) = how {
-            again(|| rustix::fs::fchmod(&file.0, Mode::from_raw_mode(mode)))?;
+            #[allow(clippy::unnecessary_cast)] // its type differs between systems
+            let mode = Mode::from_raw_mode(mode as RawMode);
+            again(|| rustix::fs::fchmod(&file.0, mode))?;
         }
         Ok(file)
     }
@@ -193,12 +197,6 @@ impl Dir {
         again(|| rustix::fs::fsync(self.fd()))
     }
 
-    /// The directory's absolute path, as the system sees it.
-    pub fn path<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        let link = format!("/proc/self/fd/{}\0", rustix::fd::AsRawFd::as_raw_fd(&self.fd()));
-        Dir::cwd().read_link(CStr::from_bytes_with_nul(link.as_bytes()).ok()?, buffer).ok()
-    }
-
     /// The status of the directory itself.
     pub fn meta(&self) -> Result<Meta, Errno> {
         again(|| rustix::fs::fstat(self.fd())).map(|s| Meta::of(&s))
@@ -221,9 +219,10 @@ impl Dir {
             .and_then(|len| buffer.get(..len).ok_or(Errno::NAMETOOLONG))
     }
 
-    /// The magic number of the file system, as statfs(2) has it.
-    pub fn file_system(&self) -> Result<u64, Errno> {
-        again(|| rustix::fs::fstatfs(self.fd())).map(|s| s.f_type as u64)
+    /// Whether its file system is one where a read may hang: another machine's or
+    /// a program's. One that does not say counts as near.
+    pub fn is_far(&self) -> bool {
+        again(|| rustix::fs::fstatfs(self.fd())).is_ok_and(|s| is_far(&s))
     }
 
     /// Makes a symbolic link.
@@ -244,13 +243,13 @@ impl Dir {
     /// Renames within the directory where nothing stands there; EEXIST else.
     /// ENOSYS, EINVAL or EOPNOTSUPP where the system or the file system cannot.
     pub fn rename_new(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
-        again(|| rustix::fs::renameat_with(self.fd(), from, self.fd(), to, RenameFlags::NOREPLACE))
+        again(|| rename_new(self.fd(), from, to))
     }
 
     /// Swaps two entries of the directory. ENOSYS, EINVAL or EOPNOTSUPP where
     /// the system or the file system cannot.
     pub fn exchange(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
-        again(|| rustix::fs::renameat_with(self.fd(), from, self.fd(), to, RenameFlags::EXCHANGE))
+        again(|| exchange(self.fd(), from, to))
     }
 
     /// Sets an entry's times to now.
@@ -262,15 +261,36 @@ impl Dir {
 
     /// Calls `each` with the name of every entry, in directory order, until it
     /// says `false`. `buffer` holds one system call's worth of entries.
+    #[cfg(target_os = "linux")]
     pub fn list(
         &self,
         buffer: &mut [MaybeUninit<u8>],
         mut each: impl FnMut(&CStr) -> bool,
     ) -> Result<(), Errno> {
         // The descriptor remembers how far the last listing came.
-        again(|| rustix::fs::seek(self.fd(), SeekFrom::Start(0)))?;
+        again(|| rustix::fs::seek(self.fd(), rustix::fs::SeekFrom::Start(0)))?;
         let mut entries = rustix::fs::RawDir::new(self.fd(), buffer);
         while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if each(entry.file_name()) => {}
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the name of every entry, in directory order, until it
+    /// says `false`. The C library has a buffer of its own.
+    #[cfg(not(target_os = "linux"))]
+    pub fn list(
+        &self,
+        _buffer: &mut [MaybeUninit<u8>],
+        mut each: impl FnMut(&CStr) -> bool,
+    ) -> Result<(), Errno> {
+        // Opened anew, so that it begins at the first.
+        for entry in again(|| rustix::fs::Dir::read_from(self.fd()))? {
             match entry {
                 Ok(entry) if each(entry.file_name()) => {}
                 Ok(_) => break,
@@ -341,23 +361,7 @@ impl File {
     /// Takes over the extended attributes of another file, access lists among
     /// them; those of a security module are its own business.
     pub fn take_attributes(&self, from: &File) -> Result<(), Errno> {
-        let mut names = [0; 4096];
-        let len = match rustix::fs::flistxattr(&from.0, &mut names[..]) {
-            Ok(len) => len,
-            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
-            Err(e) => return Err(e),
-        };
-        for name in names[..len].split_inclusive(|b| *b == 0) {
-            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
-            if name.to_bytes().starts_with(b"security.") {
-                continue;
-            }
-            let mut value = vec![0; 64 * 1024];
-            let len = rustix::fs::fgetxattr(&from.0, name, &mut value[..])?;
-            let flags = rustix::fs::XattrFlags::empty();
-            rustix::fs::fsetxattr(&self.0, name, &value[..len], flags)?;
-        }
-        Ok(())
+        take_attributes(self.0.as_fd(), from.0.as_fd())
     }
 
     /// Writes these contents over the old ones, without ever being empty.
@@ -376,6 +380,91 @@ impl File {
     pub fn empty(&self) -> Result<(), Errno> {
         again(|| rustix::fs::ftruncate(&self.0, 0))
     }
+}
+
+/// File systems of other machines and of programs: NFS, SMB, CIFS, SMB2, FUSE, 9P,
+/// AFS, Ceph, Coda, NCP, Lustre, BeeGFS, autofs, vboxsf, prl_fs; statfs(2), magic.h.
+#[cfg(target_os = "linux")]
+const FAR: [u64; 15] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x6573_5546,
+    0x0102_1997,
+    0x5346_414f,
+    0x00c3_6400,
+    0x7375_7245,
+    0x564c,
+    0x0bd0_0bd0,
+    0x1983_0326,
+    0x0187,
+    0x786f_4256,
+    0x7c7c_6673,
+];
+
+#[cfg(target_os = "linux")]
+fn is_far(stat: &rustix::fs::StatFs) -> bool {
+    FAR.contains(&(stat.f_type as u64))
+}
+
+/// `MNT_LOCAL` of macOS and FreeBSD.
+#[cfg(not(target_os = "linux"))]
+pub const LOCAL: u64 = 0x1000;
+
+#[cfg(not(target_os = "linux"))]
+fn is_far(stat: &rustix::fs::StatFs) -> bool {
+    u64::from(stat.f_flags) & LOCAL == 0
+}
+
+#[cfg(not(target_os = "freebsd"))]
+fn rename_new(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    rustix::fs::renameat_with(dir, from, dir, to, rustix::fs::RenameFlags::NOREPLACE)
+}
+
+#[cfg(not(target_os = "freebsd"))]
+fn exchange(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    rustix::fs::renameat_with(dir, from, dir, to, rustix::fs::RenameFlags::EXCHANGE)
+}
+
+/// FreeBSD has no such calls.
+#[cfg(target_os = "freebsd")]
+fn rename_new(_: BorrowedFd<'_>, _: &CStr, _: &CStr) -> Result<(), Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// FreeBSD has no such calls.
+#[cfg(target_os = "freebsd")]
+fn exchange(_: BorrowedFd<'_>, _: &CStr, _: &CStr) -> Result<(), Errno> {
+    Err(Errno::NOSYS)
+}
+
+#[cfg(not(target_os = "freebsd"))]
+fn take_attributes(to: BorrowedFd<'_>, from: BorrowedFd<'_>) -> Result<(), Errno> {
+    let mut names = [0; 4096];
+    let len = match rustix::fs::flistxattr(from, &mut names[..]) {
+        Ok(len) => len,
+        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    for name in names[..len].split_inclusive(|b| *b == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        if name.to_bytes().starts_with(b"security.") {
+            continue;
+        }
+        let mut value = vec![0; 64 * 1024];
+        let len = rustix::fs::fgetxattr(from, name, &mut value[..])?;
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::fsetxattr(to, name, &value[..len], flags)?;
+    }
+    Ok(())
+}
+
+/// FreeBSD's have calls of their own, which are not used here: a file that has some
+/// is taken for one that has none.
+#[cfg(target_os = "freebsd")]
+fn take_attributes(_: BorrowedFd<'_>, _: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(())
 }
 
 /// The effective user id.

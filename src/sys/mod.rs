@@ -4,7 +4,8 @@
 //!
 //! Nothing here knows what a record is or holds a policy; callers pass paths,
 //! limits and deadlines. This is the only layer that names `rustix`, and
-//! `unsafe` stands only in [`guard`].
+//! `unsafe` stands only in [`guard`], and elsewhere than on Linux where kqueue(2)
+//! and sysctl(3) are called.
 
 pub mod clock;
 pub mod env;
@@ -14,5 +15,7 @@ pub mod guard;
 pub mod process;
 pub mod spawn;
 pub mod stdio;
+#[cfg(not(target_os = "linux"))]
+pub mod sysctl;
 pub mod tty;
 pub mod watch;

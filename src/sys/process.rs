@@ -1,8 +1,11 @@
-//! Processes: whose child this is, whether a pid exists. And the machine's name.
+//! Processes: whose child this is, where it is, whether a pid exists. And the
+//! machine's name.
 
 use rustix::process::Pid;
 
 use super::fs::{Dir, Errno, Open};
+#[cfg(not(target_os = "linux"))]
+use super::sysctl;
 
 /// This process's parent; 0 when the parent is outside of our pid namespace.
 pub fn parent() -> u32 {
@@ -16,11 +19,34 @@ pub fn own() -> u32 {
 
 /// This machine's name, in a container the container's.
 pub fn host_name() -> Option<String> {
-    let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read).ok()?;
     let mut bytes = [0; 256];
-    let len = file.read_all(&mut bytes).ok()?;
-    let name = core::str::from_utf8(&bytes[..len]).ok()?.trim();
+    #[cfg(target_os = "linux")]
+    let len = {
+        let file = Dir::cwd().open(c"/proc/sys/kernel/hostname", Open::Read).ok()?;
+        file.read_all(&mut bytes).ok()?
+    };
+    #[cfg(not(target_os = "linux"))]
+    let len = sysctl::named(c"kern.hostname", &mut bytes).ok()?;
+    let text = bytes.get(..len)?.split(|byte| *byte == 0).next()?;
+    let name = core::str::from_utf8(text).ok()?.trim();
     Some(name.to_string()).filter(|name| !name.is_empty())
+}
+
+/// The directory that this process is in, as the system names it; nothing where
+/// it does not say.
+#[cfg(target_os = "linux")]
+pub fn own_cwd(buffer: &mut [u8]) -> &[u8] {
+    Dir::cwd().read_link(c"/proc/self/cwd", buffer).unwrap_or(b"")
+}
+
+/// The directory that this process is in, as the system names it; nothing where
+/// it does not say.
+#[cfg(not(target_os = "linux"))]
+pub fn own_cwd(buffer: &mut [u8]) -> &[u8] {
+    let path = rustix::process::getcwd(Vec::new()).unwrap_or_default();
+    let len = path.as_bytes().len().min(buffer.len());
+    buffer[..len].copy_from_slice(&path.as_bytes()[..len]);
+    &buffer[..len]
 }
 
 /// What the kernel says of a pid without looking at `/proc`.
@@ -45,6 +71,7 @@ pub fn exists(pid: u32) -> Existence {
 }
 
 /// Fills `buffer` with random bytes from getrandom(2).
+#[cfg(target_os = "linux")]
 pub fn random(buffer: &mut [u8]) -> Result<(), Errno> {
     let mut at = 0;
     while let Some(room) = buffer.get_mut(at..).filter(|room| !room.is_empty()) {
@@ -55,6 +82,13 @@ pub fn random(buffer: &mut [u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Fills `buffer` with random bytes from random(4).
+#[cfg(not(target_os = "linux"))]
+pub fn random(buffer: &mut [u8]) -> Result<(), Errno> {
+    let len = Dir::cwd().open(c"/dev/random", Open::Read)?.read_all(buffer)?;
+    if len == buffer.len() { Ok(()) } else { Err(Errno::IO) }
 }
 
 /// Whether a recorded process is still the one that was recorded.

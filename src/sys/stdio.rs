@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, BorrowedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, RawMode};
 
 use super::fs::Errno;
 use super::guard::{Standard, standard};
@@ -46,12 +46,9 @@ static UMASK: AtomicU32 = AtomicU32::new(u32::MAX);
 /// Sets the umask to 077.
 pub fn private_umask() {
     let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let _ = UMASK.compare_exchange(
-        u32::MAX,
-        before.as_raw_mode(),
-        Ordering::Relaxed,
-        Ordering::Relaxed,
-    );
+    #[allow(clippy::unnecessary_cast)] // its type differs between systems
+    let before = before.as_raw_mode() as u32;
+    let _ = UMASK.compare_exchange(u32::MAX, before, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Gives umask and descriptors back to the caller's settings, for a program that
@@ -59,7 +56,8 @@ pub fn private_umask() {
 pub fn hand_back() {
     let umask = UMASK.swap(u32::MAX, Ordering::Relaxed);
     if umask != u32::MAX {
-        rustix::process::umask(Mode::from_raw_mode(umask));
+        #[allow(clippy::unnecessary_cast)] // its type differs between systems
+        rustix::process::umask(Mode::from_raw_mode(umask as RawMode));
     }
     let closed = CLOSED.swap(0, Ordering::Relaxed);
     for descriptor in [Standard::In, Standard::Out, Standard::Err] {

@@ -7,17 +7,16 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
     tcsetattr,
 };
 
 use super::fs::Errno;
-use super::guard::{Signals, Standard, abi, mourn, note, obey, standard};
+use super::guard::{Signals, Standard, abi, mourn, obey, standard};
 use super::stdio::write_out;
-use super::watch::Alarm;
+use super::watch::{Alarm, Bell};
 
 /// The other screen, no cursor, no wrap at the margin, pastes in brackets.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h";
@@ -53,7 +52,7 @@ pub enum Call {
 /// dropped.
 #[derive(Debug)]
 pub struct Tty {
-    bell: OwnedFd,
+    bell: Bell,
 }
 
 impl Tty {
@@ -61,19 +60,15 @@ impl Tty {
     pub fn enter() -> Result<Tty, Errno> {
         let modes = tcgetattr(standard(Standard::In))?;
         let _ = BEFORE.set(modes);
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        note(
-            &[
-                abi::SIGHUP,
-                abi::SIGINT,
-                abi::SIGQUIT,
-                abi::SIGTERM,
-                abi::SIGTSTP,
-                abi::SIGCONT,
-                abi::SIGWINCH,
-            ],
-            bell.as_raw_fd(),
-        );
+        let bell = Bell::note(&[
+            abi::SIGHUP,
+            abi::SIGINT,
+            abi::SIGQUIT,
+            abi::SIGTERM,
+            abi::SIGTSTP,
+            abi::SIGCONT,
+            abi::SIGWINCH,
+        ])?;
         mourn();
         let say = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
@@ -87,13 +82,13 @@ impl Tty {
 
     /// What wakes a sleeper when a signal comes.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm::of(self.bell.as_fd())
+        self.bell.alarm()
     }
 
     /// What the signals that came ask for. One that stops the process has done
     /// so before this returns.
     pub fn call(&self) -> Result<Call, Errno> {
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        self.bell.hush();
         let signals = Signals::take();
         if let Some(signal) =
             [abi::SIGTERM, abi::SIGHUP, abi::SIGQUIT].into_iter().find(|s| signals.has(*s))

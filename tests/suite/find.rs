@@ -672,7 +672,7 @@ fn names_may_be_anything_and_the_dead_are_told() {
 #[test]
 fn a_child_that_stays_is_listed_all_the_while_that_others_go() {
     use tongs::probe::Process;
-    use tongs::probe::linux::{all, children};
+    use tongs::probe::system::{all, children};
     let world = World::new();
     // The one that stays is listed behind those that go meanwhile.
     let line = "for i in {1..50}; do sleep 0.$((RANDOM % 300 + 200)) & done; sleep 1000 & wait";

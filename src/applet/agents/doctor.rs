@@ -254,7 +254,7 @@ fn look_at_hook(start: &Start<'_>, hook: &str, store: Option<&Store>, seen: &mut
         Err(e) => return seen.wrong("hook", hook, errno(e), links),
     }
     let Some(store) = store else { return };
-    let Some(median) = time(hook, store) else {
+    let Some(median) = time(hook, store, start) else {
         let root = root_of(start);
         let fix = format!("df {}", quoted(&root));
         return seen.wrong("store", root, "no event can be written there", fix);
@@ -273,19 +273,20 @@ fn look_at_hook(start: &Start<'_>, hook: &str, store: Option<&Store>, seen: &mut
 
 /// The median of some runs in a store of their own beside the real one, in
 /// milliseconds.
-fn time(hook: &str, store: &Store) -> Option<u64> {
+fn time(hook: &str, store: &Store, start: &Start<'_>) -> Option<u64> {
     let mut random = [0; 8];
     process::random(&mut random).ok()?;
     let name = format!(".doctor-{:016x}", u64::from_ne_bytes(random));
     let c_name = CString::new(name.as_str()).ok()?;
     store.root.make_dir(&c_name).ok()?;
     let dir = store.root.open_dir(&c_name).ok()?;
-    let mut buffer = [0; 4096];
-    let path = dir.path(&mut buffer).and_then(|path| core::str::from_utf8(path).ok());
+    let root = Root::find(start.env).ok();
+    let root = root.as_ref().and_then(|root| core::str::from_utf8(root.path()).ok());
+    let path = root.map(|root| format!("{root}/{name}"));
     let mut times = Vec::new();
-    if let Some(path) = path {
+    if let Some(path) = &path {
         let payload = b"{\"session_id\":\"doctor\",\"cwd\":\"/\"}";
-        let vars = [("TONGS_AGENTS_STATE_DIR", path)];
+        let vars = [("TONGS_AGENTS_STATE_DIR", path.as_str())];
         for _ in 0..RUNS {
             let ran =
                 spawn::run(hook, &["--strict", "other", "session-start"], &vars, payload, LIMIT_MS);

@@ -30,153 +30,11 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use super::fs::Errno;
 
-/// The C types and functions that are used here, as Linux has them.
-#[cfg(target_os = "linux")]
-pub mod abi {
-    use super::{c_char, c_int, c_long, c_void};
-
-    /// `struct timespec` with 64-bit time.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
-    pub struct Timespec {
-        /// Seconds.
-        pub sec: i64,
-        /// Nanoseconds.
-        pub nsec: c_long,
-    }
-
-    /// `struct timeval` with 64-bit time.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
-    pub struct Timeval {
-        /// Seconds.
-        pub sec: i64,
-        /// Microseconds.
-        pub usec: i64,
-    }
-
-    /// `struct itimerval`.
-    #[repr(C)]
-    pub struct Itimerval {
-        /// The period.
-        pub interval: Timeval,
-        /// Time to the next expiry.
-        pub value: Timeval,
-    }
-
-    /// `sigset_t` of the C library: 128 bytes in glibc and musl.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
-    pub struct Sigset(pub [u64; 16]);
-
-    /// `struct sigaction` of the C library, glibc and musl alike.
-    #[repr(C)]
-    pub struct Sigaction {
-        /// The handler, or 0 for the default, or 1 to ignore.
-        pub handler: usize,
-        /// Signals blocked while the handler runs.
-        pub mask: Sigset,
-        /// SA_* flags.
-        pub flags: c_int,
-        /// Set by the C library.
-        pub restorer: usize,
-    }
-
-    /// `stack_t`.
-    #[repr(C)]
-    pub struct Stack {
-        /// Lowest address.
-        pub sp: *mut c_void,
-        /// SS_* flags.
-        pub flags: c_int,
-        /// Bytes.
-        pub size: usize,
-    }
-
-    /// `SA_ONSTACK`
-    pub const SA_ONSTACK: c_int = 0x0800_0000;
-    /// `SA_RESETHAND`
-    pub const SA_RESETHAND: c_int = 0x8000_0000_u32 as c_int;
-    /// `SIG_BLOCK`
-    pub const SIG_BLOCK: c_int = 0;
-    /// `SIG_UNBLOCK`
-    pub const SIG_UNBLOCK: c_int = 1;
-    /// `ITIMER_REAL`
-    pub const ITIMER_REAL: c_int = 0;
-    /// `CLOCK_REALTIME`
-    pub const CLOCK_REALTIME: c_int = 0;
-    /// `CLOCK_MONOTONIC`
-    pub const CLOCK_MONOTONIC: c_int = 1;
-    /// `CLOCK_BOOTTIME`
-    pub const CLOCK_BOOTTIME: c_int = 7;
-    /// `SYS_clock_gettime`, where its `struct timespec` is [`Timespec`].
-    pub const SYS_CLOCK_GETTIME: Option<c_long> = if cfg!(not(target_pointer_width = "64")) {
-        None
-    } else if cfg!(target_arch = "x86_64") {
-        Some(228)
-    } else if cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) {
-        Some(113)
-    } else {
-        None
-    };
-
-    /// `SIGALRM`
-    pub const SIGALRM: c_int = 14;
-    /// `SIGPIPE`
-    pub const SIGPIPE: c_int = 13;
-    /// `SIGXFSZ`
-    pub const SIGXFSZ: c_int = 25;
-    /// `SIGTTIN`
-    pub const SIGTTIN: c_int = 21;
-    /// `SIGTTOU`
-    pub const SIGTTOU: c_int = 22;
-    /// `SIGHUP`
-    pub const SIGHUP: c_int = 1;
-    /// `SIGINT`
-    pub const SIGINT: c_int = 2;
-    /// `SIGQUIT`
-    pub const SIGQUIT: c_int = 3;
-    /// `SIGTERM`
-    pub const SIGTERM: c_int = 15;
-    /// `SIGCONT`
-    pub const SIGCONT: c_int = 18;
-    /// `SIGTSTP`
-    pub const SIGTSTP: c_int = 20;
-    /// `SIGWINCH`
-    pub const SIGWINCH: c_int = 28;
-    /// The signals that end the hook: HUP INT QUIT ILL ABRT BUS FPE USR1 SEGV
-    /// USR2 TERM XCPU SYS. Others whose default is to end a process are sent by
-    /// nobody who does not mean it: TRAP, VTALRM, PROF, POLL, PWR, STKFLT and
-    /// the real-time signals.
-    pub const FATAL: [c_int; 13] = [1, 2, 3, 4, 6, 7, 8, 10, 11, 12, 15, 24, 31];
-
-    unsafe extern "C" {
-        /// sigaction(2)
-        pub fn sigaction(signal: c_int, new: *const Sigaction, old: *mut Sigaction) -> c_int;
-        /// sigprocmask(2)
-        pub fn sigprocmask(how: c_int, set: *const Sigset, old: *mut Sigset) -> c_int;
-        /// sigaltstack(2)
-        pub fn sigaltstack(new: *const Stack, old: *mut Stack) -> c_int;
-        /// setitimer(2)
-        pub fn setitimer(which: c_int, new: *const Itimerval, old: *mut Itimerval) -> c_int;
-        /// clock_gettime(2)
-        pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
-        /// syscall(2)
-        pub fn syscall(number: c_long, ...) -> c_long;
-        /// raise(3)
-        pub fn raise(signal: c_int) -> c_int;
-        /// _exit(2)
-        pub fn _exit(status: c_int) -> !;
-        /// execvpe(3)
-        pub fn execvpe(
-            file: *const c_char,
-            words: *const *const c_char,
-            environment: *const *const c_char,
-        ) -> c_int;
-        /// environ(7)
-        pub static environ: *const *const c_char;
-    }
-}
+/// The C types and functions that are used here, as each system has them.
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(target_os = "macos", path = "darwin.rs")]
+#[cfg_attr(target_os = "freebsd", path = "freebsd.rs")]
+pub mod abi;
 
 use abi::{Itimerval, Sigaction, Sigset, Stack, Timespec, Timeval};
 
@@ -240,10 +98,6 @@ pub enum Clock {
 }
 
 /// Reads a clock, in milliseconds. A clock that cannot be read is 0.
-///
-/// By the system call and not through the vDSO: that is two more pages to touch
-/// and a table of symbols to search, many times the price of the four calls that
-/// a hook makes. A reader of thousands of records looks at the clock once.
 pub fn now_ms(clock: Clock) -> u64 {
     let id = match clock {
         Clock::Wall => abi::CLOCK_REALTIME,
@@ -251,14 +105,8 @@ pub fn now_ms(clock: Clock) -> u64 {
         Clock::Boot => abi::CLOCK_BOOTTIME,
     };
     let mut time = Timespec { sec: 0, nsec: 0 };
-    // SAFETY: `time` is a valid timespec that outlives the call, as the number's
-    // own system call takes it.
-    unsafe {
-        match abi::SYS_CLOCK_GETTIME {
-            Some(number) => abi::syscall(number, id, &raw mut time),
-            None => abi::clock_gettime(id, &raw mut time).into(),
-        }
-    };
+    // SAFETY: `time` is a timespec that outlives the call.
+    unsafe { abi::read_clock(id, &raw mut time) };
     let ms = (time.nsec / 1_000_000) as u64;
     u64::try_from(time.sec).unwrap_or(0).saturating_mul(1000).saturating_add(ms)
 }
@@ -282,7 +130,7 @@ extern "C" fn tick(_signal: c_int) {
 
 #[inline(never)] // of its seventeen calls most would be unrolled
 fn handle(signal: c_int, handler: usize, flags: c_int) -> bool {
-    let action = Sigaction { handler, mask: Sigset([0; 16]), flags, restorer: 0 };
+    let action = Sigaction::new(handler, flags);
     // SAFETY: `action` is a complete sigaction; its handler is 0, 1 or one of
     // the two functions above, which call only async-signal-safe functions.
     unsafe { abi::sigaction(signal, &action, core::ptr::null_mut()) == 0 }
@@ -290,8 +138,8 @@ fn handle(signal: c_int, handler: usize, flags: c_int) -> bool {
 
 /// As [`handle`], noting whether the caller ignored the signal.
 fn handle_noted(signal: c_int, handler: usize) -> bool {
-    let action = Sigaction { handler, mask: Sigset([0; 16]), flags: 0, restorer: 0 };
-    let mut before = Sigaction { handler: DEFAULT, mask: Sigset([0; 16]), flags: 0, restorer: 0 };
+    let action = Sigaction::new(handler, 0);
+    let mut before = Sigaction::new(DEFAULT, 0);
     // SAFETY: as in `handle`; `before` is a complete sigaction as well.
     let done = unsafe { abi::sigaction(signal, &action, &mut before) == 0 };
     CALLER.changed.fetch_or(bit(signal), Ordering::Relaxed);
@@ -307,7 +155,8 @@ const NO_TIMER: Itimerval =
 /// Sets the timer, in microseconds; 0 is never. Gives the one before; `None`
 /// where the system refuses.
 fn set_timer(first_us: u64, period_us: u64) -> Option<Itimerval> {
-    let time = |us: u64| Timeval { sec: (us / 1_000_000) as i64, usec: (us % 1_000_000) as i64 };
+    let time =
+        |us: u64| Timeval { sec: (us / 1_000_000) as i64, usec: (us % 1_000_000) as abi::Usec };
     let timer = Itimerval { interval: time(period_us), value: time(first_us) };
     let mut before = NO_TIMER;
     // SAFETY: both are complete itimervals that outlive the call.
@@ -318,7 +167,7 @@ fn set_timer(first_us: u64, period_us: u64) -> Option<Itimerval> {
 fn start_timer(first_ms: u64) -> bool {
     let Some(before) = set_timer(first_ms * 1000, TICK_MS * 1000) else { return false };
     CALLER.ticking.store(true, Ordering::Relaxed);
-    let us = |time: &Timeval| (time.sec * 1_000_000 + time.usec) as u64;
+    let us = |time: &Timeval| time.sec as u64 * 1_000_000 + time.usec as u64;
     if us(&before.value) != 0 {
         CALLER.alarm_us.store(us(&before.value), Ordering::Relaxed);
         CALLER.period_us.store(us(&before.interval), Ordering::Relaxed);
@@ -363,7 +212,7 @@ pub fn tick_no_more() {
 /// The signals that came and were not taken, as a set: signal n is bit n - 1.
 static NOTED: AtomicU64 = AtomicU64::new(0);
 
-/// The descriptor of the eventfd(2) that a noted signal writes to.
+/// The descriptor that a noted signal writes a byte to.
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 /// Signals that were noted.
@@ -394,12 +243,12 @@ extern "C" fn noted(signal: c_int) {
         // SAFETY: `note` was given a descriptor that stays open. The call is the
         // system call alone, without errno.
         let bell = unsafe { rustix::fd::BorrowedFd::borrow_raw(bell) };
-        let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+        let _ = rustix::io::write(bell, &[1]);
     }
 }
 
-/// Notes these signals from here on, and writes to `bell`, an eventfd(2) that is
-/// never closed, whenever one comes. One that the caller ignored stays ignored.
+/// Notes these signals from here on, and writes to `bell`, a descriptor that does
+/// not block and is never closed, whenever one comes. One that the caller ignored stays ignored.
 pub fn note(signals: &[c_int], bell: c_int) {
     BELL.store(bell, Ordering::Relaxed);
     for &signal in signals {
@@ -431,25 +280,18 @@ extern "C" fn mourning(signal: c_int) {
 /// for.
 pub fn mourn() {
     stand_on_own_stack();
-    for signal in DEADLY.into_iter().chain(REAL_TIME) {
+    for signal in abi::DEADLY.into_iter().chain(abi::REAL_TIME) {
         handle(signal, mourning as *const () as usize, abi::SA_ONSTACK | abi::SA_RESETHAND);
     }
 }
 
-/// The signals that end a process and that are not noted: ILL TRAP ABRT BUS FPE
-/// USR1 SEGV USR2 STKFLT XCPU VTALRM PROF IO PWR SYS.
-const DEADLY: [c_int; 15] = [4, 5, 6, 7, 8, 10, 11, 12, 16, 24, 26, 27, 29, 30, 31];
-/// The real-time signals; those before them are the C library's own.
-const REAL_TIME: core::ops::RangeInclusive<c_int> = 35..=64;
-
 /// Unblocks a set of signals, noting which of them the caller had blocked.
 fn unblock(signals: u64) {
-    let mut set = Sigset([0; 16]);
-    set.0[0] = signals;
-    let mut before = Sigset([0; 16]);
+    let set = Sigset::of(signals);
+    let mut before = Sigset::of(0);
     // SAFETY: both are complete sigset_t that outlive the call.
     unsafe { abi::sigprocmask(abi::SIG_UNBLOCK, &set, &mut before) };
-    CALLER.unblocked.fetch_or(before.0[0] & signals, Ordering::Relaxed);
+    CALLER.unblocked.fetch_or(before.low() & signals, Ordering::Relaxed);
 }
 
 /// Gives signals, their mask and the timer back to the caller's settings, for a
@@ -468,8 +310,7 @@ pub fn hand_back() {
             handle(signal, if was_ignored { IGNORE } else { DEFAULT }, 0);
         }
     }
-    let mut set = Sigset([0; 16]);
-    set.0[0] = CALLER.unblocked.swap(0, Ordering::Relaxed);
+    let set = Sigset::of(CALLER.unblocked.swap(0, Ordering::Relaxed));
     // SAFETY: `set` is a complete sigset_t that outlives the call.
     unsafe { abi::sigprocmask(abi::SIG_BLOCK, &set, core::ptr::null_mut()) };
     let alarm_us = CALLER.alarm_us.swap(0, Ordering::Relaxed);
@@ -482,8 +323,7 @@ pub fn hand_back() {
 
 /// The whole environment, each entry as it stands.
 pub fn environment() -> impl Iterator<Item = &'static CStr> {
-    // SAFETY: the C library has set the pointer before the process entry.
-    let mut at = unsafe { abi::environ };
+    let mut at = abi::own_environment();
     core::iter::from_fn(move || {
         // SAFETY: environ(7) is a null-terminated array of C strings, nothing
         // of ours changes it, and `at` has not passed its end.
@@ -510,7 +350,7 @@ pub fn exec(words: &[&CStr], environment: &[&CStr]) -> Errno {
     }
     // SAFETY: both are null-terminated arrays of C strings that outlive the
     // call, and the first of `words` is one.
-    unsafe { abi::execvpe(words[0], words.as_ptr(), environment.as_ptr()) };
+    unsafe { abi::execute(words[0], words.as_ptr(), environment.as_ptr()) };
     let why = std::io::Error::last_os_error().raw_os_error();
     why.map_or(Errno::NOENT, Errno::from_raw_os_error)
 }

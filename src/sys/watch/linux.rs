@@ -1,42 +1,21 @@
-//! Sleeping until a directory changes, a process ends or the clock is set.
+//! Linux: inotify(7), pidfd_open(2), timerfd_create(2).
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::event::Timespec;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use super::fs::Errno;
-use super::guard::{self, Signals, abi};
+use super::super::fs::Errno;
+use super::{Alarm, Happened, Scope, sleep};
 
 /// Bytes of the buffer for events: about a hundred of them.
 const EVENTS: usize = 8 * 1024;
-
-/// What of a directory is watched, besides its removal and its move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Nothing: what happens in it wakes nobody.
-    Itself,
-    /// Entries that come, go or change their names, and changes of its mode.
-    /// Writing into a file is none of it.
-    Entries,
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub enum Happened<'e> {
-    /// Something to the entry of this name in the directory.
-    Entry(Watched, &'e CStr),
-    /// The directory itself was moved, removed or changed its mode.
-    Directory,
-    /// Too much at once: any of these.
-    Lost,
-}
 
 /// A directory that is watched: the same one for the same directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +63,7 @@ impl Watch {
 
     /// What wakes a sleeper.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd(), PollFlags::IN)
+        Alarm::of(self.0.as_fd())
     }
 }
 
@@ -108,7 +87,7 @@ impl End {
 
     /// What wakes a sleeper.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd(), PollFlags::IN)
+        Alarm::of(self.0.as_fd())
     }
 }
 
@@ -136,70 +115,10 @@ impl Jumps {
 
     /// What wakes a sleeper.
     pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd(), PollFlags::IN)
+        Alarm::of(self.0.as_fd())
     }
 }
 
 /// The time that the timer for [`Jumps`] is set to, epoch seconds: in the year
 /// 2242.
 const NEVER: i64 = 1 << 33;
-
-/// The signals by which a program that stays is asked to end, noted.
-#[derive(Debug)]
-pub struct Calls(OwnedFd);
-
-impl Calls {
-    /// Notes them from here on: INT, TERM, HUP and QUIT.
-    pub fn note() -> Result<Calls, Errno> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        guard::note(&[abi::SIGINT, abi::SIGTERM, abi::SIGHUP, abi::SIGQUIT], bell.as_raw_fd());
-        Ok(Calls(bell))
-    }
-
-    /// Whether one has come.
-    pub fn have_come(&self) -> bool {
-        Signals::have_come()
-    }
-
-    /// What wakes a sleeper.
-    pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self.0.as_fd(), PollFlags::IN)
-    }
-}
-
-/// Something that ends a sleep.
-#[derive(Clone, Copy, Debug)]
-pub struct Alarm<'f>(BorrowedFd<'f>, PollFlags);
-
-impl<'f> Alarm<'f> {
-    /// The end of whoever reads what is written to a descriptor.
-    pub(super) fn of_reader(fd: BorrowedFd<'f>) -> Alarm<'f> {
-        // Errors and hang-ups are told unasked.
-        Alarm(fd, PollFlags::empty())
-    }
-
-    /// Goes off when a descriptor can be written, or has no other end any more.
-    pub(super) fn of_room(fd: BorrowedFd<'f>) -> Alarm<'f> {
-        Alarm(fd, PollFlags::OUT)
-    }
-
-    /// Goes off when a descriptor can be read, or has no other end any more.
-    pub(super) fn of(fd: BorrowedFd<'f>) -> Alarm<'f> {
-        Alarm(fd, PollFlags::IN)
-    }
-}
-
-/// Whether one of the alarms has gone off.
-pub fn is_ringing(alarms: &[Alarm<'_>]) -> bool {
-    !alarms.is_empty() && sleep(alarms, 0)
-}
-
-/// Sleeps until one of the alarms goes off or `ms` milliseconds are over; says
-/// whether one did. A signal may end it early.
-pub fn sleep(alarms: &[Alarm<'_>], ms: u64) -> bool {
-    let mut fds: Vec<PollFd<'_>> =
-        alarms.iter().map(|alarm| PollFd::from_borrowed_fd(alarm.0, alarm.1)).collect();
-    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    let timeout = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
-    poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
-}
