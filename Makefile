@@ -59,6 +59,10 @@ pictures: build/tongs
 interop: build/tongs
 	@sh tests/interop/run.sh "$$PWD/build/tongs"
 
+# The other processor of Linux, and the types for other systems.
+cross:
+	@sh packaging/cross.sh "$(CARGO)"
+
 sweep: build/tongs
 	TONGS_BIN="$$PWD/build/tongs" TONGS_TEST_SWEEP=all $(CARGO) test --locked --test sweep -- --nocapture
 
@@ -141,4 +145,4 @@ clean:
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench interop sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE
+.PHONY: all check demo pictures bench interop cross sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE

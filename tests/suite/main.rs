@@ -48,6 +48,8 @@ mod notify;
 mod packages;
 /// The sample payloads of every harness that has a row.
 mod payloads;
+/// The other processor of Linux.
+mod platforms;
 /// The plugins, in programs that play their harnesses.
 mod plugins;
 /// What stands in packaging/examples, in the shells and programs that it is for.
