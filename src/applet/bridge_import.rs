@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString};
 
 use argh::FromArgs;
 
+use super::bridges::check_name;
 use super::fail::{Stdout, early, end, errno, no_timer, stdout, unusable, words};
 use super::imports::{self, Bridge, Importer, Refusal};
 use super::lines::{Line, Lines};
@@ -22,8 +23,6 @@ use crate::sys::fs::{Dir, Errno, File, Meta, Open, euid};
 use crate::sys::{guard, stdio};
 
 const PROG: &str = "tongs-bridge-import";
-/// Most characters of a bridge's name.
-const MAX_NAME: usize = 64;
 /// Most files of a directory.
 const MAX_FILES: usize = 100_000;
 
@@ -91,12 +90,7 @@ fn import(start: &Start<'_>) -> Result<Exit, Fail> {
         }
     };
     let bridge = options.bridge.as_deref();
-    if let Some(name) = bridge.filter(|name| !is_name(name)) {
-        return usage(format!(
-            "'{name}' is no name of a bridge: it is 1 to {MAX_NAME} letters, digits, '.', '_' and '-', \
-             and begins with none of '.' and '-'"
-        ));
-    }
+    bridge.map_or(Ok(()), check_name)?;
     let json = options.json || options.json_version.is_some();
     let file = options.file.as_deref().filter(|file| *file != "-");
     match (options.retire, bridge, options.file.as_deref()) {
@@ -105,11 +99,6 @@ fn import(start: &Start<'_>) -> Result<Exit, Fail> {
         (true, _, Some(_)) => usage("--retire takes no file".to_string()),
         (false, _, _) => take(start, bridge, trackers, file, json),
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(good) && !name.starts_with(['.', '-'])
 }
 
 /// Where the lines come from.
@@ -295,7 +284,10 @@ fn too_long() -> Refusal {
 
 /// Reads a file of a directory; says how long it is.
 fn load(dir: &Dir, name: &CStr, buffer: &mut [u8]) -> Result<usize, Refusal> {
-    let unread = |e| Refusal::new("unreadable", errno(e));
+    let unread = |e| match e {
+        Errno::LOOP => Refusal::new("unreadable", "it is a symbolic link"),
+        e => Refusal::new("unreadable", errno(e)),
+    };
     let file = dir.open(name, Open::Read).map_err(unread)?;
     if let Some((_, why)) = strange(&file.status().map_err(unread)?) {
         return Err(Refusal::new("unreadable", why));

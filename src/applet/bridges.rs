@@ -103,7 +103,7 @@ pub fn change(
         }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         let mut text = Vec::new();
-        put(&mut text, &all);
+        put(&mut text, &all, &|_, _| {});
         Ok(text)
     });
     changed.map_err(|stop| match stop {
@@ -112,8 +112,9 @@ pub fn change(
     })
 }
 
-/// Writes bridges as JSON, on a line.
-pub fn put(sink: &mut Vec<u8>, bridges: &[Bridge]) {
+/// Writes bridges as JSON, on a line, and behind what is kept of each what `more`
+/// adds to the one at its place.
+pub fn put(sink: &mut Vec<u8>, bridges: &[Bridge], more: &dyn Fn(usize, &mut Object<'_, Vec<u8>>)) {
     let list = |sink: &mut Vec<u8>, len: usize, put: &dyn Fn(&mut Vec<u8>, usize)| {
         sink.put(b"[");
         for at in 0..len {
@@ -129,6 +130,7 @@ pub fn put(sink: &mut Vec<u8>, bridges: &[Bridge]) {
         list(object.str("name", name).key("command"), command.len(), &|sink, at| {
             string(sink, &command[at], Style::Shown);
         });
+        more(at, &mut object);
         object.close();
     });
     object.close();
@@ -227,7 +229,7 @@ mod tests {
         let bridge =
             Bridge { name: "b".to_string(), command: vec!["a \u{1b}\"".into(), String::new()] };
         let mut text = Vec::new();
-        put(&mut text, &[bridge.clone(), bridge.clone()]);
+        put(&mut text, &[bridge.clone(), bridge.clone()], &|_, _| {});
         assert_eq!(parse(&text), Ok(vec![bridge.clone(), bridge]));
         assert_eq!(parse(b""), Ok(Vec::new()));
         for bad in [

@@ -2,8 +2,9 @@
 //! again before an importer forgets it.
 //!
 //! Several records here may be one session elsewhere, for instances are not told
-//! apart there: the one with the newest event speaks for it, one that lives before
-//! one that is over. Each session's lines are numbered by the wall clock, so that
+//! apart there: the one with the newest event speaks for it, but first one that is
+//! seen to live. What cannot be seen was left behind, most likely, where a newer one
+//! is over. Each session's lines are numbered by the wall clock, so that
 //! the numbers go on where another export, before a reconnect or a reboot, left
 //! off.
 
@@ -32,6 +33,8 @@ struct Source {
     said: Rc<Outward>,
     owner: Owner,
     life: Option<Life>,
+    /// Whether its process was seen to live.
+    seen: bool,
     /// Whether its process has been seen to be over.
     over: bool,
     /// When its last event was, epoch milliseconds.
@@ -91,12 +94,13 @@ impl Exporter {
         self.touched.insert(said.id);
         let owner = Owner::of(session);
         let over = !said.ended && !owner.lives(&self.here, now);
+        let seen = !said.ended && owner.is_seen(&self.here);
         let wanted = !over && !said.ended && self.held < HELD;
         let life = wanted.then(|| owner.hold(&self.here)).flatten();
         self.held += usize::from(life.is_some());
         let seconds = session["ts"].as_u64().unwrap_or(0);
         let ts_ms = session["ts_ms"].as_u64().unwrap_or(seconds.saturating_mul(1000));
-        let source = Source { said: Rc::new(said), owner, life, over, ts_ms };
+        let source = Source { said: Rc::new(said), owner, life, seen, over, ts_ms };
         self.sources.insert(id.to_string(), source);
     }
 
@@ -139,7 +143,7 @@ impl Exporter {
         }
         let mut best: HashMap<Hex, &Source> = HashMap::new();
         for source in self.sources.values().filter(|source| due.contains(&source.said.id)) {
-            let rank = |source: &Source| (!source.is_ended(), source.ts_ms);
+            let rank = |source: &Source| (source.seen && !source.is_ended(), source.ts_ms);
             let known = best.entry(source.said.id).or_insert(source);
             if rank(source) > rank(known) {
                 *known = source;
@@ -310,12 +314,21 @@ mod tests {
         exporter.take(Event::Added, "b", &session("s", "running", json!({"ts_ms": 9})), &at(0));
         let both = lines(&mut exporter, &at(0));
         assert_eq!((both.len(), &both[0]["status"]), (1, &json!("running")));
-        exporter.take(Event::Changed, "b", &session("s", "ended", json!({"ts_ms": 10})), &at(1));
-        assert_eq!(lines(&mut exporter, &at(1))[0]["status"], "idle");
-        exporter.take(Event::Removed, "b", &json!({}), &at(2));
-        assert!(lines(&mut exporter, &at(2)).is_empty(), "nothing is different");
-        exporter.take(Event::Removed, "a", &json!({}), &at(3));
-        assert_eq!(lines(&mut exporter, &at(3))[0]["status"], "ended");
+        // What cannot be seen says nothing where a newer one is over.
+        let gone = json!({"ts_ms": 10, "pid": "4194303", "pid_ns": "1"});
+        exporter.take(Event::Changed, "b", &session("s", "running", gone), &at(1));
+        assert_eq!(lines(&mut exporter, &at(1))[0]["status"], "ended");
+        // What is seen to live goes before what is newer.
+        let (pid, ns) = (std::process::id(), json!("1"));
+        let start = crate::probe::Process::read(pid).unwrap().start.to_string();
+        let living =
+            json!({"ts_ms": 5, "pid": pid.to_string(), "pid_ns": ns, "process_start": start});
+        exporter.take(Event::Changed, "a", &session("s", "idle", living), &at(2));
+        assert_eq!(lines(&mut exporter, &at(2))[0]["status"], "idle");
+        exporter.take(Event::Removed, "b", &json!({}), &at(3));
+        assert!(lines(&mut exporter, &at(3)).is_empty(), "nothing is different");
+        exporter.take(Event::Removed, "a", &json!({}), &at(4));
+        assert_eq!(lines(&mut exporter, &at(4))[0]["status"], "ended");
     }
 
     #[test]

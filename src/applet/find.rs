@@ -160,7 +160,13 @@ impl Look {
     /// Looks from here, now.
     pub fn new(here: Here) -> Look {
         let now = Now::read();
-        Look { here, now, view: View { now_ms: now.wall_ms, pid_ns: here.pid_ns } }
+        let view = View {
+            now_ms: now.wall_ms,
+            boot_ms: now.boot_ms,
+            boot: here.boot,
+            pid_ns: here.pid_ns,
+        };
+        Look { here, now, view }
     }
 
     /// Reads the sessions that a selector takes, the best one first:

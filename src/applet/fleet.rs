@@ -10,7 +10,7 @@ use crate::record::id::File;
 use crate::record::out::{Object, Sink, Style, string};
 use crate::record::sha256::Hex;
 use crate::record::{Checked, Key, Status};
-use crate::store::annotate::{Derived, IDLE_ATTENTION, QUIET, View, annotate_session};
+use crate::store::annotate::{Derived, IDLE_ATTENTION, QUIET, View, annotate_session, silent_ms};
 use crate::store::seen::{Marks, Phase};
 use crate::store::{Reader, Store};
 use crate::sys::clock::Now;
@@ -286,5 +286,6 @@ fn turns_ms(record: &Checked<'_>, derived: &Derived, marks: &Marks, view: &View)
         _ => None,
     };
     let by_mark = marks.end_ms(record).filter(|end| *end > view.now_ms);
-    by_age.into_iter().chain(by_mark).min()
+    let by_silence = silent_ms(record, derived, view);
+    by_age.into_iter().chain(by_mark).chain(by_silence).min()
 }

@@ -161,7 +161,7 @@ fn target(found: &Match) -> Result<Target, String> {
     let session: serde_json::Value = serde_json::from_slice(&found.row.json).unwrap_or_default();
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_string();
     if !found.row.bridge.is_empty() {
-        return Err(format!("it is on another machine, behind the bridge {}", found.row.bridge));
+        return Err(format!("it is elsewhere, behind the bridge {}", found.row.bridge));
     }
     let Some(pid) = found.pid.filter(|_| found.life == Verdict::Alive) else {
         return Err("its process cannot be seen from here".to_string());

@@ -6,7 +6,7 @@
 
 use core::fmt::Display;
 
-use super::draft::{UNRESOLVED, next_arrival};
+use super::draft::{UNRESOLVED, next_arrival, repo_of};
 use super::fail::{errno, no_timer, unwritten};
 use super::processes::boot;
 use super::store::LOCKS_MS;
@@ -14,8 +14,9 @@ use super::writer::Ids;
 use crate::cli::{Exit, Fail};
 use crate::probe::Here;
 use crate::record::check::{self, Door};
-use crate::record::out::{Fixed, Object, Sink, Style};
+use crate::record::out::{Fixed, Object, Sink, Style, string};
 use crate::record::{Checked, Fault, FaultKind, Key, Kind, Scan, limit};
+use crate::store::maintain::PIDLESS;
 use crate::store::{Decide, Patience, Reader, Scratch, Session, Store, WriteError};
 use crate::sys::clock::Now;
 use crate::sys::fs::Errno;
@@ -74,7 +75,13 @@ impl From<Fault> for Refusal {
 impl From<WriteError> for Refusal {
     fn from(e: WriteError) -> Refusal {
         let (exit, why) = unwritten(e);
-        let exit = if matches!(exit, Exit::Io | Exit::Busy) { exit } else { Exit::No };
+        // A store that cannot be written to is no fault of what was brought.
+        let failed = matches!(e, WriteError::Io(_));
+        let exit = match exit {
+            Exit::Busy => exit,
+            _ if failed => Exit::Io,
+            _ => Exit::No,
+        };
         Refusal { code: e.code(), why, exit }
     }
 }
@@ -108,6 +115,19 @@ impl Bridge {
         Ok(())
     }
 
+    /// Removes what is over of the bridge's, where no maintainer has: its records
+    /// have no process, and go ten minutes after their last line.
+    fn expire(&mut self, store: &Store, ticking: Ticking, now: &Now, boot: &str) {
+        let is_over = |record: &Checked<'_>| {
+            let same_boot = record.text(Key::BootId).is(boot);
+            let then = record.int(Key::MonoMs).filter(|_| same_boot);
+            is_of(record, &self.name)
+                && then.is_none_or(|then| now.mono_ms.saturating_sub(then) > PIDLESS * 1000)
+        };
+        // What cannot be removed is counted.
+        let _ = remove(store, ticking, &is_over);
+    }
+
     /// Whether there is room for so many records and bytes more.
     fn admit(&self, records: usize, bytes: usize) -> Result<(), Bar> {
         if self.records + records > MAX_RECORDS {
@@ -123,11 +143,15 @@ impl Bridge {
     fn admit_now(
         &mut self,
         store: &Store,
-        now: &Now,
+        (ticking, now, boot): (Ticking, &Now, &str),
         (records, bytes): (usize, usize),
     ) -> Result<(), Refusal> {
         let old = now.mono_ms.saturating_sub(self.counted_ms);
-        if old > COUNT_MS || old > FULL_MS && self.admit(records, bytes).is_err() {
+        let full = self.admit(records, bytes).is_err();
+        if old > COUNT_MS || old > FULL_MS && full {
+            if full {
+                self.expire(store, ticking, now, boot);
+            }
             self.count(store, now).map_err(WriteError::Io)?;
         }
         Ok(self.admit(records, bytes)?)
@@ -236,14 +260,15 @@ impl Importer<'_> {
             check_brought(&record, &now)?;
             // Without a lock first: what is refused leaves no lock files behind.
             let len = record.bytes().len();
+            let at = (ticking, &now, boot(here));
             let look = |stored: &Checked<'_>| (bridge.judge(stored), stored.bytes().len());
             match scratch.look(store, &record.digest, look) {
                 Some((judged, old)) => {
                     judged?;
                     // Only for the count; the record itself may be shorter.
-                    let _ = bridge.admit_now(store, &now, (0, len.saturating_sub(old)));
+                    let _ = bridge.admit_now(store, at, (0, len.saturating_sub(old)));
                 }
-                None => bridge.admit_now(store, &now, (1, len))?,
+                None => bridge.admit_now(store, at, (1, len))?,
             }
         }
         let patience = Patience::of(ticking, LOCKS_MS);
@@ -363,6 +388,13 @@ fn put_brought(
             Key::BootId => object.str(name, boot),
             Key::BootMs => object.int(name, now.boot_ms),
             Key::MonoMs => object.int(name, now.mono_ms),
+            Key::Ts if record.field(key).is_none() => object.int(name, now.secs()),
+            Key::Repo if record.field(key).is_none() => {
+                let mut path = [0; limit::PATH];
+                let cwd = record.text(Key::Cwd).copy(&mut path).unwrap_or("");
+                string(object.key(name), repo_of(cwd), Style::Stored);
+                &mut object
+            }
             _ => {
                 let brought = record
                     .field(key)
@@ -394,27 +426,37 @@ fn put_as_it_is(out: &mut Fixed<'_>, record: &Checked<'_>, arrival: u64) {
     object.close();
 }
 
-/// Removes what is a bridge's when it is found and still when it is locked. One
-/// that cannot be removed does not keep the others.
+/// Removes what is a bridge's. A record that cannot be removed does not keep the
+/// others.
 pub fn retire(store: &Store, bridge: &str) -> Result<(u64, Option<Fail>), Fail> {
+    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
+    stdio::private_umask();
+    remove(store, ticking, &|record| is_of(record, bridge))
+}
+
+/// Removes the records that are `over` when they are found and still when they are
+/// locked.
+fn remove(
+    store: &Store,
+    ticking: Ticking,
+    over: &dyn Fn(&Checked<'_>) -> bool,
+) -> Result<(u64, Option<Fail>), Fail> {
     let mut found: Vec<(Ids, String)> = Vec::new();
     store
         .read_stored_sessions(&mut Reader::default(), |_, record| {
-            if is_of(record, bridge) {
+            if over(record) {
                 let ids = Ids { identity: record.identity(), digest: record.digest };
                 found.push((ids, record.text(Key::SessionId).to_string()));
             }
             true
         })
         .map_err(unread)?;
-    let ticking = guard::tick_only(LOCKS_MS).ok_or_else(no_timer)?;
-    stdio::private_umask();
     let mut scratch: Box<Scratch> = Box::default();
     let (mut removed, mut failed) = (0, None);
     for (ids, session) in found {
         let gone = Session::lock(store, &ids.identity, Patience::of(ticking, LOCKS_MS)).and_then(
             |locked| {
-                let still = |record: Option<&Checked<'_>>| record.is_some_and(|r| is_of(r, bridge));
+                let still = |record: Option<&Checked<'_>>| record.is_some_and(over);
                 locked.remove(&ids.digest, &mut scratch, still)
             },
         );

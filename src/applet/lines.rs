@@ -7,7 +7,7 @@ use crate::sys::fs::Errno;
 
 /// Bytes that are held: a line of the greatest length, and as much again, so that
 /// a line is moved once at most.
-const BUFFER: usize = 2 * (MAX_BYTES + 1);
+const BUFFER: usize = 2 * (MAX_BYTES + 2);
 
 /// A line of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ impl Lines {
             // The last line need not have an end, but it must be there.
             None if self.at_end && (self.over || !held.is_empty()) => (held.len(), held.len()),
             None => {
-                if held.len() > MAX_BYTES {
+                // The longest line may end in CR and LF.
+                if held.len() > MAX_BYTES + 1 {
                     self.over = true;
                 }
                 if self.over {
@@ -55,6 +56,7 @@ impl Lines {
                 return None;
             }
         };
+        let len = len - usize::from(held[..len].ends_with(b"\r"));
         let line = self.from..self.from + len;
         self.from += end;
         self.number += 1;
@@ -108,16 +110,33 @@ mod tests {
     fn lines_are_whole_in_whatever_pieces_they_come() {
         let longest = vec![b'x'; MAX_BYTES];
         let over = vec![b'y'; MAX_BYTES + 1];
+        let with_cr = [&longest[..], b"\r"].concat();
+        let over_with_cr = [&over[..], b"\r"].concat();
         let far_over = vec![b'z'; 5 * MAX_BYTES];
-        let input = [&b"a\n\n"[..], &longest, b"\n", &over, b"\nb\n", &far_over, b"\nend"].concat();
+        let input = [
+            &b"a\n\n"[..],
+            &longest,
+            b"\n",
+            &over,
+            b"\nb\r\n",
+            &far_over,
+            b"\n",
+            &with_cr,
+            b"\n",
+            &over_with_cr,
+            b"\nend",
+        ]
+        .concat();
         let want = [
             (1, Some(b"a".to_vec())),
             (2, Some(Vec::new())),
-            (3, Some(longest)),
+            (3, Some(longest.clone())),
             (4, None),
             (5, Some(b"b".to_vec())),
             (6, None),
-            (7, Some(b"end".to_vec())),
+            (7, Some(longest.clone())),
+            (8, None),
+            (9, Some(b"end".to_vec())),
         ];
         for piece in [1000, 4096, MAX_BYTES, MAX_BYTES + 1, usize::MAX] {
             assert!(all(&input, piece) == want, "{piece}");

@@ -218,6 +218,11 @@ impl Owner {
         }
     }
 
+    /// Whether its process is seen to live.
+    pub fn is_seen(&self, here: &Here) -> bool {
+        self.verdict(here) == Some(Verdict::Alive)
+    }
+
     fn verdict(&self, here: &Here) -> Option<Verdict> {
         let Owner { start, boot, pid_ns, .. } = self;
         let recorded = Recorded { pid: self.pid?, start, boot, pid_ns: *pid_ns };
@@ -230,8 +235,7 @@ impl Owner {
     /// Holds on to the process, where it lives and can be held.
     pub fn hold(&self, here: &Here) -> Option<Life> {
         let pid = self.pid.and_then(|pid| u32::try_from(pid).ok())?;
-        let alive = self.verdict(here) == Some(Verdict::Alive);
-        let life = alive.then(|| Life::of(pid, self.start.parse().ok()));
+        let life = self.is_seen(here).then(|| Life::of(pid, self.start.parse().ok()));
         life.filter(|life| life.alarm().is_some())
     }
 }

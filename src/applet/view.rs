@@ -9,7 +9,7 @@ use crate::record::scan::{Entries, Kind, quoted};
 use crate::record::{Checked, Key, Status, limit};
 use crate::store::annotate::{Derived, View, put_session};
 use crate::store::seen::Phase;
-use crate::sys::clock::Now;
+use crate::sys::clock::{Now, boot_id};
 use crate::sys::env::{Env, Var};
 use crate::sys::stdio;
 
@@ -18,7 +18,12 @@ const COLUMNS: usize = 80;
 
 /// The view of a reader: now, and from here.
 pub fn of(now: &Now) -> View {
-    View { now_ms: now.wall_ms, pid_ns: crate::probe::own_pid_ns() }
+    View {
+        now_ms: now.wall_ms,
+        boot_ms: now.boot_ms,
+        boot: boot_id(),
+        pid_ns: crate::probe::own_pid_ns(),
+    }
 }
 
 /// Which sessions are wanted.

@@ -8,11 +8,15 @@ use super::seen::Seen;
 use crate::record::check::dropped_from_legacy;
 use crate::record::out::{self, Fixed, Object, Sink, Style};
 use crate::record::{Checked, Key, Status};
+use crate::sys::clock::BootId;
 
 /// Seconds after which an idle session needs attention.
 pub const IDLE_ATTENTION: u64 = 120;
 /// Seconds without an event after which a running session is quiet.
 pub const QUIET: u64 = 900;
+/// Milliseconds after its last line at which a bridge's session is not vouched for
+/// any more: an export tells of every session that lives within four minutes.
+pub const SILENT_MS: u64 = 5 * 60 * 1000;
 /// Characters of a short id.
 pub const SHORT_ID: usize = 12;
 
@@ -21,6 +25,10 @@ pub const SHORT_ID: usize = 12;
 pub struct View {
     /// Wall time, epoch milliseconds.
     pub now_ms: u64,
+    /// Time since boot with suspends, in milliseconds.
+    pub boot_ms: u64,
+    /// The boot, where it can be read.
+    pub boot: Option<BootId>,
     /// The inode number of the reader's pid namespace.
     pub pid_ns: Option<u64>,
 }
@@ -41,7 +49,7 @@ pub struct Derived {
     /// Running without an event for more than [`QUIET`].
     pub quiet: bool,
     /// The process lives in another pid namespace, so that its pid means
-    /// nothing here.
+    /// nothing here, or the bridge that brought it has been silent about it.
     pub unverified: bool,
 }
 
@@ -59,11 +67,34 @@ pub fn annotate_session(record: &Checked<'_>, view: &View, seen: Seen) -> Derive
         seen: seen != Seen::No,
         snoozed: seen == Seen::Snoozed,
         quiet: status == Some(Status::Running) && age_seconds > QUIET,
-        unverified: !theirs.is_empty()
-            && view
-                .pid_ns
-                .is_some_and(|ours| theirs.plain().and_then(|t| t.parse().ok()) != Some(ours)),
+        unverified: is_silent(record, view)
+            || !theirs.is_empty()
+                && view
+                    .pid_ns
+                    .is_some_and(|ours| theirs.plain().and_then(|t| t.parse().ok()) != Some(ours)),
     }
+}
+
+/// Whether a bridge that brought a session has said nothing of it for too long.
+fn is_silent(record: &Checked<'_>, view: &View) -> bool {
+    if record.text(Key::Bridge).is_empty() || record.status == Some(Status::Ended) {
+        return false;
+    }
+    let same_boot = view.boot.is_some_and(|boot| {
+        core::str::from_utf8(&boot).is_ok_and(|boot| record.text(Key::BootId).is(boot))
+    });
+    let then = record.int(Key::BootMs).filter(|_| same_boot);
+    then.is_none_or(|then| view.boot_ms > then.saturating_add(SILENT_MS))
+}
+
+/// When [`Derived::unverified`] becomes true by time alone, wall time in milliseconds.
+pub fn silent_ms(record: &Checked<'_>, derived: &Derived, view: &View) -> Option<u64> {
+    let waits = !derived.unverified
+        && !record.text(Key::Bridge).is_empty()
+        && record.status != Some(Status::Ended);
+    let then = record.int(Key::BootMs).filter(|_| waits)?;
+    let left = (then.saturating_add(SILENT_MS) + 1).saturating_sub(view.boot_ms);
+    Some(view.now_ms.saturating_add(left))
 }
 
 impl Derived {

@@ -60,6 +60,12 @@ pub fn hold(store: &Store, bridge: &str) -> Result<Lock, LockError> {
     Lock::try_take(store, lock_name(bridge).c())
 }
 
+/// Whether somebody holds it.
+pub fn is_held(store: &Store, bridge: &str) -> bool {
+    let file = store.sessions.open(lock_name(bridge).c(), Open::Read);
+    file.is_ok_and(|file| file.try_lock_shared() == Err(Errno::WOULDBLOCK))
+}
+
 /// Removes that lock's file; the lock must be held.
 pub fn let_go(store: &Store, bridge: &str, _held: &Lock) {
     let _ = store.sessions.unlink(lock_name(bridge).c());

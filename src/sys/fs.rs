@@ -347,6 +347,11 @@ impl File {
         again(|| rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive))
     }
 
+    /// Takes the lock beside others that do so, or says EWOULDBLOCK at once.
+    pub fn try_lock_shared(&self) -> Result<(), Errno> {
+        again(|| rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockShared))
+    }
+
     /// Writes the contents to the disk.
     pub fn sync(&self) -> Result<(), Errno> {
         again(|| rustix::fs::fsync(&self.0))

@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::event::{Timespec, poll};
 use rustix::fd::AsFd;
@@ -174,35 +174,39 @@ pub fn feed(words: &[&str], input: &[u8], limit_ms: u64) -> Result<Option<i32>, 
     }
 }
 
-/// A program whose standard output is read while it runs.
+/// A program whose standard output and standard error are read while it runs.
 pub struct Source {
     child: Child,
     end: Option<End>,
-    pipe: Option<ChildStdout>,
+    out: Option<ChildStdout>,
+    err: Option<ChildStderr>,
 }
 
 impl Source {
     /// Starts a program, looked for as execvp(3) does, in a process group of its
-    /// own, with this one's environment and standard error and nothing to read.
+    /// own, with this one's environment and nothing to read.
     pub fn start(words: &[String]) -> Result<Source, Errno> {
         let (program, args) = words.split_first().ok_or(Errno::INVAL)?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(errno)?;
-        let (end, pipe) = (End::of(child.id()), child.stdout.take());
-        if let Some(pipe) = &pipe {
+        let end = End::of(child.id());
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let pipes = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
+        for pipe in pipes.into_iter().flatten() {
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
-        Ok(Source { child, end, pipe })
+        Ok(Source { child, end, out, err })
     }
 
-    /// Reads what is there; 0 is the end. EAGAIN where nothing is.
+    /// Reads what is there of its output; 0 is the end. EAGAIN where nothing is.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let Some(pipe) = &self.pipe else { return Ok(0) };
+        let Some(pipe) = &self.out else { return Ok(0) };
         match rustix::io::read(pipe, &mut *buffer) {
             // What it has started may hold the pipe open for longer.
             Err(Errno::AGAIN) if self.end.as_ref().is_some_and(End::has_come) => {
@@ -215,26 +219,56 @@ impl Source {
         }
     }
 
-    /// What wakes a sleeper: something to read, or its end.
+    /// Reads what is there of its standard error; nothing where that has ended.
+    pub fn read_err(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(pipe) = &self.err else { return 0 };
+        match rustix::io::read(pipe, buffer) {
+            Ok(len) if len > 0 => len,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            _ => {
+                self.err = None;
+                0
+            }
+        }
+    }
+
+    /// What wakes a sleeper: something to read of its output, or its end.
     pub fn alarms(&self) -> impl Iterator<Item = Alarm<'_>> {
-        let pipe = self.pipe.as_ref().map(|pipe| Alarm::of(pipe.as_fd()));
+        let pipe = self.out.as_ref().map(|pipe| Alarm::of(pipe.as_fd()));
         self.end.as_ref().map(End::alarm).into_iter().chain(pipe)
+    }
+
+    /// What wakes a sleeper when there is something on its standard error.
+    pub fn err_alarm(&self) -> Option<Alarm<'_>> {
+        self.err.as_ref().map(|pipe| Alarm::of(pipe.as_fd()))
+    }
+
+    /// Waits at most so many milliseconds for its own end; says whether it came.
+    pub fn ends_within(&mut self, ms: u64) -> bool {
+        let until_ms = Now::read().mono_ms + ms;
+        loop {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            let left_ms = until_ms.saturating_sub(Now::read().mono_ms);
+            if left_ms == 0 {
+                return false;
+            }
+            let alarms: Vec<_> = self.end.iter().map(End::alarm).collect();
+            sleep(&alarms, if alarms.is_empty() { left_ms.min(TICK_MS) } else { left_ms });
+        }
     }
 
     /// Ends it, where it has not ended, with all of its process group: politely,
     /// and after so many milliseconds for good. Says its exit status; `None` where
     /// a signal ended it.
     pub fn end(mut self, grace_ms: u64) -> Option<i32> {
-        self.pipe = None;
-        let begin_ms = Now::read().mono_ms;
+        (self.out, self.err) = (None, None);
         let over = |child: &mut Child| child.try_wait().ok().flatten();
         let mut status = over(&mut self.child);
         if status.is_none() {
             signal_group(&self.child, Signal::TERM);
-        }
-        while status.is_none() && Now::read().mono_ms < begin_ms + grace_ms {
-            let alarms: Vec<_> = self.end.iter().map(End::alarm).collect();
-            sleep(&alarms, if alarms.is_empty() { TICK_MS } else { grace_ms });
+            self.ends_within(grace_ms);
             status = over(&mut self.child);
         }
         // What it has left behind goes, too.

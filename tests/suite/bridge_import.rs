@@ -818,3 +818,66 @@ fn play(world: &World, step: &Step, model: &mut BTreeMap<usize, Owner>) {
         }
     }
 }
+
+#[test]
+fn what_is_over_makes_room_where_nobody_maintains() {
+    let world = World::new();
+    let first: Vec<Value> =
+        (0..MAX_RECORDS).map(|n| brought(&format!("s{n}"), json!({}))).collect();
+    assert_eq!(import(&world, &["--bridge", "box"], &lines(&first)).code, Some(0));
+    assert_eq!(box_says(&world, &brought("one-more", json!({}))), "too-many-records");
+    // Two of them were last told of more than ten minutes ago, one in another boot.
+    for (id, change) in [("s1", json!({"mono_ms": 0})), ("s2", json!({"boot_id": "another"}))] {
+        let file = world.record_files().into_iter().find(|file| {
+            serde_json::from_slice::<Value>(&bytes(file)).unwrap()["session_id"] == id
+        });
+        let file = file.unwrap();
+        let mut record: Value = serde_json::from_slice(&bytes(&file)).unwrap();
+        for (key, value) in change.as_object().unwrap() {
+            record[key] = value.clone();
+        }
+        fs::write(file, record.to_string()).unwrap();
+    }
+    let up: f64 =
+        fs::read_to_string("/proc/uptime").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let room = if up > 660.0 { 2 } else { 1 };
+    // A first line that does not fit waits for a count that is a second old.
+    let mut child = world.command("tongs-bridge-import");
+    child
+        .args(["--bridge", "box"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answers = BufReader::new(output).lines();
+    let mut accepted = 0;
+    for n in 0.. {
+        input.write_all(&lines(&[brought(&format!("new{n}"), json!({}))])).unwrap();
+        if answers.next().unwrap().unwrap().starts_with("accepted") {
+            accepted += 1;
+        }
+        if accepted == room {
+            break;
+        }
+        assert!(n < 100_000, "there is no room");
+    }
+    drop(input);
+    child.wait().unwrap();
+    let left = world.sessions_json();
+    assert_eq!(left.len(), MAX_RECORDS);
+    assert!(!left.iter().any(|session| session["session_id"] == "s2"));
+}
+
+#[test]
+fn a_line_that_leaves_out_time_and_directory_name_gets_them() {
+    let world = World::new();
+    let mut record = brought("s", json!({"cwd": "/srv/pit \u{e9}"}));
+    for key in ["ts", "repo", "ts_ms", "started", "status_ms"] {
+        record.as_object_mut().unwrap().remove(key);
+    }
+    assert_eq!(box_says(&world, &record), "");
+    let session = world.session("s").unwrap();
+    assert_eq!(session["repo"], "pit \u{e9}");
+    assert!(session["age_seconds"].as_u64().unwrap() < 60, "{session}");
+}

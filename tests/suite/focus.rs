@@ -878,7 +878,7 @@ fn what_is_elsewhere_is_not_gone_to() {
     edit(&world, "s", json!({"bridge": "box"}));
     let (code, value) = focus(&world, &["s"]);
     assert_eq!(code, Some(1));
-    assert_eq!(value["reason"], "it is on another machine, behind the bridge box");
+    assert_eq!(value["reason"], "it is elsewhere, behind the bridge box");
     put(
         &world,
         &record(

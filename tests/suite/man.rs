@@ -28,7 +28,7 @@ const PAGES: [(&str, &[u32]); 8] = [
     ("tongs-record.5", &[1, 65, 75, 77]),
     ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-harnesses.7", &[0]),
-    ("tongs-bridges.7", &[0, 1, 69, 75]),
+    ("tongs-bridges.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
 ];
 
 /// The order of the sections that the pages share.

@@ -1251,8 +1251,8 @@ fn put(bytes: &[u8], now: u64) -> String {
 }
 
 fn put_checked(record: &Checked<'_>, now: u64) -> String {
-    let derived =
-        annotate_session(record, &View { now_ms: now * 1000, pid_ns: Some(77) }, Seen::No);
+    let view = View { now_ms: now * 1000, boot_ms: 0, boot: None, pid_ns: Some(77) };
+    let derived = annotate_session(record, &view, Seen::No);
     let mut out = Vec::new();
     put_session(&mut out, record, &derived);
     String::from_utf8(out).unwrap()

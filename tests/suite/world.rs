@@ -217,7 +217,7 @@ impl World {
         }
         self.stub(name);
         let first = format!(
-            "exec 2>/dev/null; mount -t proc proc /proc && {{ {script}\n}} & {name} \"$@\"; while :; do sleep 1000; done"
+            "exec 2>/dev/null; mount -t proc proc /proc; {{ {script}\n}} & {name} \"$@\"; while :; do sleep 1000; done"
         );
         let mut command = Command::new("unshare");
         command.args(["-rpfm", "--kill-child", "sh", "-c", &first, "sh"]);
