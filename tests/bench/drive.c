@@ -4,8 +4,10 @@
  *       all of them in turn (A B C A B C ...), first WARM rounds that do not
  *       count and then RUNS that do; a command that is named "first" runs only
  *       once, before them; prints for each, in nanoseconds:
- *       NAME MEDIAN FASTEST SLOWEST_OF_90_PERCENT; on one processor, unless
- *       this program has to feed or to read beside a command
+ *       NAME MEDIAN FASTEST SLOWEST_OF_90_PERCENT LOW HIGH, the last two being
+ *       what 5 and 95 percent of the rounds do not exceed of its time by the
+ *       first one's; on one processor, unless this program has to feed or to
+ *       read beside a command
  *   drive peak IN OUT PROGRAM ARG...
  *       one run that does not count and one that is stopped at its end; prints
  *       the peak of resident memory in KiB, from the kernel's account of that
@@ -190,6 +192,24 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Each round's time of a command by that of another one, in order. */
+static double *ratios(const struct command *c, const struct command *to, long runs)
+{
+    double *all = calloc((size_t)runs, sizeof *all);
+    if (!all)
+        die("calloc");
+    for (long i = 0; i < runs; i++)
+        all[i] = (double)c->times[i] / (double)to->times[i];
+    qsort(all, (size_t)runs, sizeof *all, by_value);
+    return all;
+}
+
 static int counts(const struct command *c)
 {
     return strcmp(c->name, "first") != 0;
@@ -209,6 +229,8 @@ static void stay(void)
 static int time_all(int argc, char **argv)
 {
     struct command commands[MAX_COMMANDS] = {0};
+    struct command *first = NULL;
+    double *by_first[MAX_COMMANDS];
     long runs, warm;
     int count = 0, at = 2, alone = 1;
     if (argc < 2 || (runs = atol(argv[0])) < 1 || (warm = atol(argv[1])) < 0)
@@ -242,13 +264,19 @@ static int time_all(int argc, char **argv)
                 if (i >= 0)
                     commands[k].times[i] = took;
             }
+    for (int k = 0; k < count; k++)
+        if (counts(&commands[k])) {
+            first = first ? first : &commands[k];
+            by_first[k] = ratios(&commands[k], first, runs);
+        }
     for (int k = 0; k < count; k++) {
         struct command *c = &commands[k];
         if (!counts(c))
             continue;
         qsort(c->times, (size_t)runs, sizeof *c->times, by_size);
-        printf("%s %llu %llu %llu\n", c->name, (unsigned long long)c->times[runs / 2],
-               (unsigned long long)c->times[0], (unsigned long long)c->times[(runs * 9 - 1) / 10]);
+        printf("%s %llu %llu %llu %.4g %.4g\n", c->name, (unsigned long long)c->times[runs / 2],
+               (unsigned long long)c->times[0], (unsigned long long)c->times[(runs * 9 - 1) / 10],
+               by_first[k][(runs - 1) / 20], by_first[k][(runs * 95 - 1) / 100]);
     }
     return 0;
 }

@@ -18,66 +18,21 @@ set -eu
 export LC_ALL=C
 
 binary=${1:?usage: run.sh BINARY}
-[ -f "$binary" ] && [ -x "$binary" ] || { echo "run.sh: '$binary' is no program: run 'make' first" >&2; exit 64; }
+if ! [ -f "$binary" ] || ! [ -x "$binary" ]; then
+    echo "run.sh: '$binary' is no program: run 'make' first" >&2
+    exit 64
+fi
 here=$(cd "$(dirname "$0")" && pwd)
 runs=${BENCH_N:-300}
-disk=${TMPDIR:-/tmp}
 few=$(((runs + 9) / 10))
 some=$(((runs + 4) / 5))
 
-# Where memory is the disk, if there is room for the large stores.
-base=$disk
-if [ -d /dev/shm ] && [ -w /dev/shm ]; then
-    room=$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')
-    [ "$room" -lt 250000 ] || base=/dev/shm
-fi
-umask 077
-dir=$(mktemp -d "$base/tongs-bench.XXXXXX")
-disk_dir=
-job=
-sleepers=
-clean() {
-    trap - EXIT HUP INT TERM
-    [ -z "$job" ] || kill "$job" 2>/dev/null || :
-    [ -z "$sleepers" ] || { kill "$sleepers" 2>/dev/null && wait "$sleepers" || :; }
-    # What was told to end may still be writing.
-    for _ in 1 2 3 4 5; do
-        ! rm -rf "$dir" ${disk_dir:+"$disk_dir"} 2>/dev/null || break
-        sleep 0.2
-    done
-}
-trap clean EXIT
-trap 'clean; exit 129' HUP
-trap 'clean; exit 130' INT
-trap 'clean; exit 143' TERM
-
-say() { printf '%s\n' "$*"; }
-skip() { say "skipped: $*" >>"$dir/notes"; }
-: >"$dir/notes"
-
-# Waits for a command in a way that a signal to this script can end.
-await() {
-    "$@" &
-    job=$!
-    code=0
-    wait "$job" || code=$?
-    job=
-    return "$code"
-}
+# shellcheck source=SCRIPTDIR/common.sh
+. "$here/common.sh"
+compile sleepers
 
 # --- the programs ------------------------------------------------------------
 
-cc=${CC:-gcc}
-command -v "$cc" >/dev/null 2>&1 || { echo "run.sh: cannot find a C compiler: set CC" >&2; exit 69; }
-bin=$dir/bin
-mkdir "$bin" "$dir/project"
-cp "$binary" "$bin/tongs"
-"$bin/tongs" --install-links "$bin"
-hook=$bin/tongs-hook
-agents=$bin/tongs-agents
-for name in drive claude sleepers; do
-    "$cc" -O2 -Wall -Wextra -o "$bin/$name" "$here/$name.c"
-done
 bare() {
     out=$1 source=$2
     shift 2
@@ -93,19 +48,9 @@ else
     skip "all comparisons with bare system calls: they are written for x86-64"
 fi
 
-# Everything runs in a bare environment, below a process named claude with one
-# process between, as a harness's shell is.
 state=$dir/hook
-drive() {
-    await env -i HOME="$dir" PATH="$PATH" TONGS_AGENTS_STATE_DIR="$state" FLEET_DIR="$dir/fleet" \
-        "$bin/claude" "$bin/drive" "$@" >"$dir/out"
-}
-# Keeps what a timed run printed, names with a prefix.
-timed() {
-    prefix=$1
-    shift
-    drive time "$@"
-    sed "s/^/$prefix-/" "$dir/out" >>"$dir/times"
+inside() {
+    exec env -i HOME="$dir" PATH="$PATH" TONGS_AGENTS_STATE_DIR="$state" FLEET_DIR="$dir/fleet" "$@"
 }
 
 # --- the payloads ------------------------------------------------------------
@@ -170,12 +115,6 @@ fi
 [ -z "$bare_runs" ] ||
     timed large "$some" 3 -- hook "$dir/large" null "$hook" claude PostToolUse \
         -- drain "$dir/large" null "$bin/drain"
-memory() {
-    what=$1
-    shift
-    drive peak "$@"
-    sed "s/^/$what /" "$dir/out" >>"$dir/peaks"
-}
 memory small "$@"
 memory large "$dir/large" null "$hook" claude PostToolUse
 
@@ -299,6 +238,7 @@ if ! command -v ps >/dev/null 2>&1; then
 else
     "$bin/sleepers" 1000 "$dir/asleep" &
     sleepers=$!
+    helpers=$sleepers
     until [ -e "$dir/asleep" ] || ! kill -0 "$sleepers" 2>/dev/null; do
         sleep 0.1
     done
@@ -316,7 +256,7 @@ else
     fi
     kill "$sleepers" 2>/dev/null || :
     wait "$sleepers" || :
-    sleepers=
+    helpers=
 fi
 
 # --- from the start of an agent to the answer of a wait ----------------------
@@ -359,20 +299,19 @@ writers() {
     sed "s/^/$1 /" "$dir/out" >>"$dir/bursts"
     rm -rf "$state"
 }
-file_system() { df -PT "$1" | awk 'NR == 2 { print $2 }'; }
 writers "$(file_system "$dir")" "$dir"
 if [ "$(file_system "$disk")" = "$(file_system "$dir")" ]; then
     skip "writers on a disk: TMPDIR is on the same kind of file system"
 else
     disk_dir=$(mktemp -d "$disk/tongs-bench.XXXXXX")
+    others=$disk_dir
     writers "$(file_system "$disk")" "$disk_dir"
 fi
 
 # --- what came of it ---------------------------------------------------------
 
 size=$(wc -c <"$binary")
-model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-say "tongs bench: $(getconf _NPROCESSORS_ONLN) x ${model:-CPU}, $(uname -sr), load $(cut -d' ' -f1 /proc/loadavg)," \
+say "tongs bench: $machine, load $(cut -d' ' -f1 /proc/loadavg)," \
     "stores on $(file_system "$dir"), n = $runs"
 say "Medians of runs that took turns. The ratios count; the times are this machine's. On a busy machine"
 say "the ratio of the fastest runs says more; the verdict is on the medians all the same."
@@ -391,7 +330,6 @@ ratio() {
             line "$1" "$our_time" "$their_time" ns "$4" "$fastest" "$5" "$6"
         done
 }
-peak() { awk -v what="$1" '$1 == what { print ($2 > 0 ? $2 : $3) }' "$dir/peaks"; }
 {
     ratio 'hook, 1 kB' same-hook same-floor 'its system calls alone' '<=' 1.5
     ratio 'hook, 1 kB' shell-hook shell-sh 'sh -c :' '<=' 0.55
