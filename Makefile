@@ -52,6 +52,10 @@ demo: build/tongs
 bench: build/tongs
 	@sh tests/bench/run.sh "$$PWD/build/tongs"
 
+# Against other programs of this kind, which it installs and throws away again.
+bench-peers: build/tongs
+	@sh tests/bench/peers.sh "$$PWD/build/tongs"
+
 # The pictures of the README, from the program itself.
 pictures: build/tongs
 	sh packaging/pictures/make.sh build packaging/pictures
@@ -145,4 +149,4 @@ clean:
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench interop cross sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE
+.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE
