@@ -297,3 +297,64 @@ fn the_product_has_only_the_dependencies_that_were_chosen() {
         }
     }
 }
+
+/// The versions that the script of the peers names, by their programs.
+fn peers(script: &str) -> Vec<(String, String)> {
+    script
+        .lines()
+        .filter_map(|line| line.split_once("_version="))
+        .filter(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        .map(|(name, version)| {
+            let name = if name == "reference" { "claude-fleet-monitor" } else { name };
+            (name.replace('_', "-"), version.to_string())
+        })
+        .collect()
+}
+
+/// What a text says that is not of these versions.
+fn other_versions(text: &str, peers: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, version) in peers {
+        let said: Vec<&str> = text
+            .match_indices(&format!("{name} "))
+            .map(|(at, found)| {
+                text[at + found.len()..].split([' ', '|', ',', '\n']).next().unwrap()
+            })
+            .filter(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()))
+            .collect();
+        if said.is_empty() {
+            wrong.push(format!("no version of {name}"));
+        }
+        wrong.extend(said.iter().filter(|v| *v != version).map(|v| format!("{name} {v}")));
+    }
+    wrong
+}
+
+#[test]
+fn the_benchmarks_are_of_the_versions_that_the_script_installs() {
+    let script = fs::read_to_string(root().join("tests/bench/peers.sh")).unwrap();
+    let text = fs::read_to_string(root().join("packaging/BENCHMARKS.md")).unwrap();
+    let peers = peers(&script);
+    assert_eq!(peers.len(), 4, "{peers:?}");
+    assert!(other_versions(&text, &peers).is_empty(), "{:?}", other_versions(&text, &peers));
+    let old = text.replace(&peers[1].1, "0.0.1");
+    assert_eq!(other_versions(&old, &peers)[0], format!("{} 0.0.1", peers[1].0));
+    // The interop check and the measurement are of one reference.
+    let interop = fs::read_to_string(root().join("tests/interop/run.sh")).unwrap();
+    assert!(interop.contains(&format!("\nversion={}\n", peers[0].1)));
+}
+
+#[test]
+fn the_scripts_of_measurement_are_clean() {
+    if !crate::world::has_tool("shellcheck", "the_scripts_of_measurement_are_clean") {
+        return;
+    }
+    let mut check = std::process::Command::new("shellcheck");
+    check.arg("-x").current_dir(root().join("tests/bench")).args([
+        "run.sh",
+        "peers.sh",
+        "common.sh",
+    ]);
+    let ran = crate::world::finish(check, b"");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+}
