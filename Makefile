@@ -12,10 +12,11 @@ unitdir = $(prefix)/lib/systemd/user
 bashdir = $(datadir)/bash-completion/completions
 zshdir = $(datadir)/zsh/site-functions
 fishdir = $(datadir)/fish/vendor_completions.d
-DESTDIR =
 CARGO = cargo
 PYTHON = python3
 INSTALL = install
+# DESTDIR comes from the command line or the environment, and reaches the recipes by
+# the environment: it may have any character.
 # Empty: the best one that this machine can build, packaging/target.sh.
 TARGET =
 
@@ -34,7 +35,7 @@ COMPLETED = tongs-agents tongs-hook tongs-bridge-import
 all: build/tongs
 
 build/tongs: FORCE
-	@set -e; \
+	@set -e; CARGO="$(CARGO)" sh packaging/build-check.sh; \
 	target=$(TARGET); [ -n "$$target" ] || target=$$(sh packaging/target.sh); \
 	$(CARGO) build --release --locked --target "$$target" \
 	    --config "target.$$target.rustflags=$$(sh packaging/flags.sh "$$target")"; \
@@ -84,50 +85,58 @@ lint-man:
 	    mandoc -T lint -W warning $(PAGES1) $(PAGES5) $(PAGES7); \
 	else echo 'mandoc is not installed: man pages are not checked' >&2; fi
 
-# Does not build as root: sudo has no toolchain.
+# Does not build as root: sudo has no toolchain. Looks first, then installs all or nothing.
 install:
-	@[ -x build/tongs ] || { echo "run 'make' first" >&2; exit 1; }
-	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(mandir)/man1" \
-	    "$(DESTDIR)$(mandir)/man5" "$(DESTDIR)$(mandir)/man7"
-	$(INSTALL) -m 755 build/tongs "$(DESTDIR)$(bindir)/tongs"
-	"$(DESTDIR)$(bindir)/tongs" --install-links "$(DESTDIR)$(bindir)"
-	$(INSTALL) -m 644 $(PAGES1) "$(DESTDIR)$(mandir)/man1"
-	$(INSTALL) -m 644 $(PAGES5) "$(DESTDIR)$(mandir)/man5"
-	$(INSTALL) -m 644 $(PAGES7) "$(DESTDIR)$(mandir)/man7"
-	$(INSTALL) -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(datadir)/tongs/launchd" \
-	    "$(DESTDIR)$(datadir)/tongs/examples" "$(DESTDIR)$(datadir)/tongs/hooks"
+	@MAKE="$(MAKE)" sh packaging/install.sh
+
+# What install brings, below the directory STAGE of the environment.
+tree:
+	@[ -n "$$STAGE" ] || { echo 'make: tree needs STAGE; you want install' >&2; exit 64; }
+	$(INSTALL) -d "$$STAGE$(bindir)" "$$STAGE$(mandir)/man1" \
+	    "$$STAGE$(mandir)/man5" "$$STAGE$(mandir)/man7"
+	$(INSTALL) -m 755 build/tongs "$$STAGE$(bindir)/tongs"
+	build/tongs --install-links "$$STAGE$(bindir)"
+	$(INSTALL) -m 644 $(PAGES1) "$$STAGE$(mandir)/man1"
+	$(INSTALL) -m 644 $(PAGES5) "$$STAGE$(mandir)/man5"
+	$(INSTALL) -m 644 $(PAGES7) "$$STAGE$(mandir)/man7"
+	$(INSTALL) -d "$$STAGE$(unitdir)" "$$STAGE$(datadir)/tongs/launchd" \
+	    "$$STAGE$(datadir)/tongs/examples" "$$STAGE$(datadir)/tongs/hooks"
 	@set -e; place() { \
 	    sed -e 's|/usr/local/bin|$(bindir)|' -e 's|/usr/local/share|$(datadir)|' \
-	        "packaging/$$1" >"$(DESTDIR)$$2"; chmod "$${3-644}" "$(DESTDIR)$$2"; }; \
+	        "packaging/$$1" >"$$STAGE$$2"; chmod "$${3-644}" "$$STAGE$$2"; }; \
 	for unit in $(UNITS); do place "systemd/$$unit" "$(unitdir)/$$unit"; done; \
 	for plist in $(PLISTS); do place "launchd/$$plist" "$(datadir)/tongs/launchd/$$plist"; done; \
 	for name in $(SNIPPETS); do place "examples/$$name" "$(datadir)/tongs/examples/$$name"; done; \
 	for name in $(EXAMPLES); do place "examples/$$name" "$(datadir)/tongs/examples/$$name" 755; done
-	$(INSTALL) -d "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
-	$(INSTALL) -m 644 packaging/completions/tongs.bash "$(DESTDIR)$(bashdir)/tongs"
-	$(INSTALL) -m 644 packaging/completions/_tongs "$(DESTDIR)$(zshdir)/_tongs"
-	$(INSTALL) -m 644 packaging/completions/tongs.fish "$(DESTDIR)$(fishdir)/tongs.fish"
+	$(INSTALL) -d "$$STAGE$(bashdir)" "$$STAGE$(zshdir)" "$$STAGE$(fishdir)"
+	$(INSTALL) -m 644 packaging/completions/tongs.bash "$$STAGE$(bashdir)/tongs"
+	$(INSTALL) -m 644 packaging/completions/_tongs "$$STAGE$(zshdir)/_tongs"
+	$(INSTALL) -m 644 packaging/completions/tongs.fish "$$STAGE$(fishdir)/tongs.fish"
 	@set -e; for name in $(COMPLETED); do \
-	    ln -sf tongs "$(DESTDIR)$(bashdir)/$$name"; \
-	    ln -sf tongs.fish "$(DESTDIR)$(fishdir)/$$name.fish"; \
+	    ln -sf tongs "$$STAGE$(bashdir)/$$name"; \
+	    ln -sf tongs.fish "$$STAGE$(fishdir)/$$name.fish"; \
 	done
-	@set -e; tongs="$(DESTDIR)$(bindir)/tongs"; dir="$(DESTDIR)$(datadir)/tongs/hooks"; \
-	"$$tongs" agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
+	@set -e; dir="$$STAGE$(datadir)/tongs/hooks"; \
+	build/tongs agents install --list --home / | grep -v '^other ' | while read -r agent rest; do \
 	    file=$${rest##*/}; case $$file in *.*) end=.$${file##*.} ;; *) end= ;; esac; \
-	    "$$tongs" agents install --print --agent "$$agent" --hook-path "$(bindir)/tongs-hook" \
+	    build/tongs agents install --print --agent "$$agent" --hook-path "$(bindir)/tongs-hook" \
 	        >"$$dir/$$agent$$end"; \
 	    chmod 644 "$$dir/$$agent$$end"; \
 	done
 
 uninstall:
-	cd "$(DESTDIR)$(bindir)" && rm -f tongs tongs-hook tongs-agents tongs-bridge-import
-	rm -rf "$(DESTDIR)$(datadir)/tongs"
-	rm -f "$(DESTDIR)$(zshdir)/_tongs"
-	for name in tongs $(COMPLETED); do \
-	    rm -f "$(DESTDIR)$(bashdir)/$$name" "$(DESTDIR)$(fishdir)/$$name.fish"; \
+	for name in tongs tongs-hook tongs-agents tongs-bridge-import; do \
+	    rm -f "$$DESTDIR$(bindir)/$$name"; \
 	done
-	for unit in $(UNITS); do rm -f "$(DESTDIR)$(unitdir)/$$unit"; done
-	cd "$(DESTDIR)$(mandir)" && rm -f $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%)
+	rm -rf "$$DESTDIR$(datadir)/tongs"
+	rm -f "$$DESTDIR$(zshdir)/_tongs"
+	for name in tongs $(COMPLETED); do \
+	    rm -f "$$DESTDIR$(bashdir)/$$name" "$$DESTDIR$(fishdir)/$$name.fish"; \
+	done
+	for unit in $(UNITS); do rm -f "$$DESTDIR$(unitdir)/$$unit"; done
+	for page in $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%); do \
+	    rm -f "$$DESTDIR$(mandir)/$$page"; \
+	done
 
 dist:
 	@set -e; v=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1); mkdir -p dist; \
@@ -149,4 +158,4 @@ clean:
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install uninstall dist tarball deb rpm clean FORCE
+.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install tree uninstall dist tarball deb rpm clean FORCE

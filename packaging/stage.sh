@@ -6,4 +6,4 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 umask 022
 mkdir -p "$1"
-${MAKE:-make} -s -C "$top" install "DESTDIR=$1" "prefix=$2" >/dev/null
+DESTDIR=$1 ${MAKE:-make} -s -C "$top" install "prefix=$2" >/dev/null

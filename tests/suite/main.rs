@@ -15,6 +15,8 @@ mod bridge_import;
 mod bridges;
 /// Exact budgets: system calls, processes, memory.
 mod budget;
+/// Building and installing where something is missing or in the way.
+mod build;
 /// What went wrong in other monitors, as scenarios.
 mod cases;
 /// The maintainer.
