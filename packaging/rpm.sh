@@ -1,6 +1,8 @@
 #!/bin/sh
 # Makes tongs-VERSION-1.MACHINE.rpm from what was built, in OUT (default dist). Needs
 # rpmbuild.
+# MAINTAINER names who is to be asked about the package. No page is published so far:
+# the address is a placeholder.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
@@ -10,6 +12,7 @@ command -v rpmbuild >/dev/null 2>&1 || {
 }
 out=${OUT:-dist}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+maintainer=${MAINTAINER:-the tongs developers <tongs@packages.invalid>}
 when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -31,6 +34,8 @@ Version: $version
 Release: 1
 Summary: Says which coding agent works and which one waits for you
 License: MIT
+URL: https://tongs.invalid/
+Packager: $maintainer
 Group: Development/Tools
 AutoReqProv: no
 %global debug_package %{nil}
@@ -53,6 +58,10 @@ fi
 
 %files -f $dir/files
 %defattr(-,root,root)
+
+%changelog
+* $(LC_ALL=C date -u -d "@$when" '+%a %b %d %Y') $maintainer - $version-1
+- Made from the sources by packaging/rpm.sh.
 END
 SOURCE_DATE_EPOCH=$when rpmbuild -bb --quiet --define "_topdir $dir/rpm" \
     --define "_rpmdir $dir/out" --define '_build_id_links none' \

@@ -120,6 +120,11 @@ fn an_rpm_is_installed_whole_and_removed_whole() {
     let rpm = made(&world, "rpm.sh");
     let rpm = rpm.to_str().unwrap();
     assert_eq!(good("rpm", &["-qp", "--qf", "%{VERSION}", rpm]).out, VERSION);
+    if has_tool("rpmlint", test) {
+        let config = root().join("packaging/rpmlint.toml");
+        let out = good("rpmlint", &["-c", config.to_str().unwrap(), rpm]).out;
+        assert!(out.contains("; 0 errors, 0 warnings"), "{out}");
+    }
     if good("id", &["-u"]).out != "0\n" {
         eprintln!("skipped {test}: only root can install it");
         return;
