@@ -153,9 +153,16 @@ deb: build/tongs
 rpm: build/tongs
 	@sh packaging/rpm.sh
 
+# By the recipes of Arch Linux and Alpine Linux, which build by themselves.
+arch:
+	@sh packaging/arch.sh
+
+apk:
+	@sh packaging/apk.sh
+
 clean:
 	rm -rf build dist
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install tree uninstall dist tarball deb rpm clean FORCE
+.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install tree uninstall dist tarball deb rpm clean arch apk FORCE

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::build::Tree;
 use crate::world::{Ran, World, finish, has_tool, static_tongs};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -182,5 +183,134 @@ fn every_program_and_page_says_the_same_version() {
         }
         let ran = world.run(name, &["--version"], b"");
         assert_eq!((ran.code, ran.out), (Some(0), format!("{name} {VERSION}\n")));
+    }
+}
+
+/// The recipes of other systems: how each says its version, the install, and the files
+/// where it says what goes before the program does.
+const RECIPES: &[(&str, &str, &str, &str)] = &[
+    (
+        "arch/PKGBUILD",
+        "\npkgver=@\n",
+        "make install DESTDIR=\"$pkgdir\" prefix=/usr\n",
+        "arch/tongs.install",
+    ),
+    (
+        "alpine/APKBUILD",
+        "\npkgver=@\n",
+        "make install DESTDIR=\"$pkgdir\" prefix=/usr\n",
+        "alpine/tongs.pre-deinstall",
+    ),
+    (
+        "homebrew/tongs.rb",
+        "  version \"@\"\n",
+        "system \"make\", \"install\", \"prefix=#{prefix}\"\n",
+        "homebrew/tongs.rb",
+    ),
+    ("nix/package.nix", "  version = \"@\";\n", "make install prefix=$out\n", "nix/package.nix"),
+];
+
+fn recipe(name: &str) -> String {
+    fs::read_to_string(root().join("packaging").join(name)).unwrap()
+}
+
+#[test]
+fn every_recipe_has_this_version_and_installs_by_make_and_has_no_list_of_files() {
+    let test = "every_recipe_has_this_version";
+    for (name, version, install, last_words) in RECIPES {
+        let text = recipe(name);
+        assert!(text.starts_with("# "), "{name}");
+        assert!(text.contains(&version.replace('@', VERSION)), "{name}");
+        assert!(text.contains(install), "{name}");
+        assert!(recipe(last_words).contains("tongs-agents uninstall --all"), "{name}");
+        // The only addresses are placeholders that say so.
+        assert!(text.contains("placeholder"), "{name}");
+        for (at, _) in text.match_indices("https://") {
+            assert!(text[at..].starts_with("https://tongs.invalid/"), "{name}");
+        }
+    }
+    if static_tongs(test).is_none() {
+        return;
+    }
+    let world = World::new();
+    for path in installed(&world) {
+        let file = path.rsplit('/').next().unwrap();
+        // The program's own name, and what it is called by.
+        if !matches!(file, "tongs" | "tongs-agents") && file.len() > 6 {
+            for (name, ..) in RECIPES {
+                assert!(!recipe(name).contains(file), "{name} names {file}");
+            }
+        }
+    }
+}
+
+/// Runs the phases of a recipe in sources whose cargo only brings what was built, and
+/// checks what they package.
+#[track_caller]
+fn packages(shell: &str, name: &str, phases: &str) {
+    let tree = Tree::new();
+    let world = &tree.world;
+    tree.with(&["cargo", "rustc", "cc", "default_prepare"]);
+    std::os::unix::fs::symlink("project", world.path(&format!("tongs-{VERSION}"))).unwrap();
+    let script = format!(
+        "srcdir=$1 pkgdir=$2; . \"$3\"; cd \"${{builddir-$srcdir}}\"; \
+         for phase in {phases}; do (set -e; $phase) || exit 1; done"
+    );
+    let mut run = Command::new(shell);
+    tree.bare(&mut run);
+    run.args(["-euc", &script, shell]).arg(world.path("")).arg(world.path("it's pkg"));
+    run.arg(root().join("packaging").join(name));
+    let ran = finish(run, b"");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    is_whole(world, &world.path("it's pkg/usr"));
+    assert!(world.path("it's pkg/usr/share/licenses/tongs/LICENSE").exists());
+}
+
+#[test]
+fn the_recipe_of_arch_packages_what_make_install_brings() {
+    let test = "the_recipe_of_arch";
+    if static_tongs(test).is_some() && has_tool("bash", test) {
+        good("bash", &["-n", root().join("packaging/arch/tongs.install").to_str().unwrap()]);
+        packages("bash", "arch/PKGBUILD", "prepare build check package");
+    }
+}
+
+#[test]
+fn the_recipe_of_alpine_packages_what_make_install_brings() {
+    if static_tongs("the_recipe_of_alpine").is_some() {
+        let words = root().join("packaging/alpine/tongs.pre-deinstall");
+        assert!(good("sh", &[words.to_str().unwrap()]).out.contains("uninstall --all"));
+        packages("sh", "alpine/APKBUILD", "prepare build check package");
+    }
+}
+
+#[test]
+fn the_recipes_of_homebrew_and_nix_are_of_their_languages() {
+    let test = "the_recipes_of_homebrew_and_nix";
+    if has_tool("ruby", test) {
+        good("ruby", &["-c", root().join("packaging/homebrew/tongs.rb").to_str().unwrap()]);
+    }
+    if has_tool("nix-instantiate", test) {
+        let world = World::new();
+        let mut parse = Command::new("nix-instantiate");
+        world.bare(&mut parse);
+        parse.args(["--store", "dummy://", "--parse"]);
+        parse.arg(root().join("packaging/nix/package.nix"));
+        parse.env("NIX_STATE_DIR", world.path("state"));
+        let ran = finish(parse, b"");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_recipe_whose_tool_is_not_there_says_how_to_get_it() {
+    for (script, tool) in [("arch.sh", "base-devel"), ("apk.sh", "alpine-sdk")] {
+        let tree = Tree::new();
+        let mut sh = Command::new("sh");
+        tree.bare(&mut sh);
+        sh.arg(format!("packaging/{script}"));
+        let ran = finish(sh, b"");
+        assert_eq!(ran.code, Some(69), "{ran:?}");
+        assert!(ran.err.starts_with(script) && ran.err.contains(tool), "{ran:?}");
     }
 }
