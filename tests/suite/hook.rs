@@ -714,7 +714,7 @@ fn a_bad_environment_is_survived_in_silence() {
         ("ulimit -n 10; tongs-hook claude SessionStart <F", true),
         ("ulimit -n 4; tongs-hook claude SessionStart <F", false),
         ("ulimit -s 64; tongs-hook claude SessionStart <F", true),
-        ("ulimit -c 0; ulimit -u 1; tongs-hook claude SessionStart <F", true),
+        ("ulimit -c 0; ulimit -u 1; exec tongs-hook claude SessionStart <F", true),
         ("TONGS_AGENTS_STATE_DIR=relative tongs-hook claude SessionStart <F", true),
         ("TONGS_AGENTS_STATE_DIR=/proc/x tongs-hook claude SessionStart <F", false),
         ("cd /; tongs-hook claude SessionStart <F", true),
