@@ -160,9 +160,13 @@ arch:
 apk:
 	@sh packaging/apk.sh
 
+# The README on a bare Debian machine, and the package on another.
+freshcheck:
+	@sh packaging/freshcheck/run.sh
+
 clean:
 	rm -rf build dist
 	$(CARGO) clean
 
 FORCE:
-.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install tree uninstall dist tarball deb rpm clean arch apk FORCE
+.PHONY: all check demo pictures bench bench-peers interop cross sweep fmt lint lint-man install tree uninstall dist tarball deb rpm clean arch apk freshcheck FORCE
