@@ -49,7 +49,7 @@ agent codex "$codex"
 # Each agent lives until its end of the FIFO is closed.
 exec 3>"$dir/claude.hold" 4>"$dir/codex.hold"
 for name in claude codex; do
-    until grep -q done "$dir/$name.done"; do sleep 0.02; done
+    until grep -q "done" "$dir/$name.done"; do sleep 0.02; done
 done
 
 say '2. A build reports by itself:'

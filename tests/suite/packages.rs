@@ -314,3 +314,23 @@ fn a_recipe_whose_tool_is_not_there_says_how_to_get_it() {
         assert!(ran.err.starts_with(script) && ran.err.contains(tool), "{ran:?}");
     }
 }
+
+#[test]
+fn the_scripts_of_packaging_are_clean() {
+    let test = "the_scripts_of_packaging";
+    if !has_tool("shellcheck", test) {
+        return;
+    }
+    let dirs = ["packaging", "packaging/freshcheck", "packaging/pictures", "packaging/alpine"];
+    for dir in dirs {
+        for entry in fs::read_dir(root().join(dir)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "sh" || e == "pre-deinstall") {
+                let mut check = Command::new("shellcheck");
+                check.args(["-x", "-s", "sh"]).arg(&path).current_dir(root());
+                let ran = finish(check, b"");
+                assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{path:?}");
+            }
+        }
+    }
+}
