@@ -430,7 +430,8 @@ impl Monitor<'_> {
     fn mark_chosen(&mut self, put_off: Option<Duration>, done: &str) {
         let Some(row) = self.model.row() else { return };
         if row.may_ask() {
-            self.mark(&Wanted::Ids(&[row.id.clone()]), put_off, done);
+            let ids = [row.id.clone()];
+            self.mark(&Wanted::Ids(&ids), put_off, done);
         } else {
             self.message = "it asks for nothing".to_string();
         }
