@@ -15,10 +15,10 @@ fishdir = $(datadir)/fish/vendor_completions.d
 CARGO = cargo
 PYTHON = python3
 INSTALL = install
-# DESTDIR comes from the command line or the environment, and reaches the recipes by
-# the environment: it may have any character.
 # Empty: the best one that this machine can build, packaging/target.sh.
 TARGET =
+# DESTDIR comes from the command line or the environment, and reaches the recipes by
+# the environment: it may have any character.
 
 PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1 man/tongs-bridge-import.1
 PAGES5 = man/tongs-record.5
