@@ -133,7 +133,7 @@ complete() {
         sleep 1
     } | as_user env TERM=dumb script -qec 'bash -i' /dev/null >"$typed" 2>&1 || :
     cat "$typed"
-    grep -qF 'tongs-agents status' "$typed"
+    grep -qF 'tongs-agents status --help' "$typed"
 }
 
 remove_deb() {
