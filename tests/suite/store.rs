@@ -315,7 +315,7 @@ fn a_read_only_disk_is_read_and_not_written() {
         "mkdir -p \"$HOME/disk\"; mount -t tmpfs -o size=1m,mode=700 tmpfs \"$HOME/disk\"
          export TONGS_AGENTS_STATE_DIR=\"$HOME/disk/state\"
          tongs-hook claude UserPromptSubmit <'{p}'; tongs-agents cleanup >/dev/null
-         mount -o remount,ro \"$HOME/disk\"
+         mount -o remount,bind,ro \"$HOME/disk\"
          tongs-hook claude Stop <'{p}'; echo code $?
          tongs-agents status -o status; echo code $?
          tongs-agents notify --harness other --session x --status idle || echo code $?
