@@ -412,10 +412,9 @@ impl Installer<'_> {
         let taken = plan::take(recipe, site.event, old, text)?;
         let Some(hook) = &taken.hook else { return Ok(None) };
         // Where nothing else happened to it since, it is what it was.
-        if let Some(Before::Text(text)) = &before
-            && plan::put(recipe, site.event, Some(text), hook).is_ok_and(|put| put == old)
-        {
-            return Ok(Some(Some(text.clone())));
+        let again = |text: &str| plan::put(recipe, site.event, Some(text), hook);
+        if let Some(text) = text.filter(|text| again(text).is_ok_and(|put| put == old)) {
+            return Ok(Some(Some(text.to_string())));
         }
         let own_file = site.path.rsplit('/').next().is_some_and(|name| name.starts_with("tongs."));
         let made = matches!(before, Some(Before::Absent)) || (before.is_none() && own_file);

@@ -1022,9 +1022,8 @@ fn the_server_is_registered_beside_the_hooks_and_taken_out_again() {
             fine(&world.agents(&["uninstall", "--agent", recipe.agent]));
             assert_eq!(settings(&world), before, "{}", recipe.agent);
             // What else the user writes meanwhile stays.
-            if let Registry::Yaml(below, ..) = &servers.shape
-                && text.ends_with('\n')
-            {
+            let ended = text.ends_with('\n');
+            if let (true, Registry::Yaml(below, ..)) = (ended, &servers.shape) {
                 fine(&world.agents(&["install", "--agent", recipe.agent, "--mcp"]));
                 let with = fs::read_to_string(&file).unwrap();
                 fs::write(&file, format!("{with}new: 2\n")).unwrap();
