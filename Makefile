@@ -22,7 +22,7 @@ TARGET =
 
 PAGES1 = man/tongs.1 man/tongs-hook.1 man/tongs-agents.1 man/tongs-bridge-import.1
 PAGES5 = man/tongs-record.5
-PAGES7 = man/tongs.7 man/tongs-harnesses.7 man/tongs-bridges.7
+PAGES7 = man/tongs.7 man/tongs-harnesses.7 man/tongs-terminals.7 man/tongs-bridges.7
 
 UNITS = tongs-notify.service tongs-cleanup.service tongs-cleanup.timer tongs-bridge@.service
 PLISTS = tongs.notify.plist tongs.cleanup.plist

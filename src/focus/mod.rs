@@ -279,6 +279,26 @@ impl Adapter {
     }
 }
 
+/// What there is of a way to a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A pane or tab, tried with the real program.
+    Tried,
+    /// A pane or tab, by the manual alone.
+    Untested,
+    /// No more than the window.
+    Window,
+}
+
+/// The way to a terminal; `None` where there is none.
+pub fn way(terminal: &str) -> Option<Way> {
+    Adapter::of(terminal).map(|adapter| match adapter {
+        Adapter { is_window: true, .. } => Way::Window,
+        Adapter { is_tried: true, .. } => Way::Tried,
+        _ => Way::Untested,
+    })
+}
+
 /// Goes to a session, or finds out how, where the runner only plans.
 pub fn go(target: &Target, run: &mut Runner<'_>) -> Outcome {
     let terminal = &target.terminal;

@@ -77,7 +77,7 @@ pub fn annotate_session(record: &Checked<'_>, view: &View, seen: Seen) -> Derive
 
 /// Whether a bridge that brought a session has said nothing of it for too long.
 fn is_silent(record: &Checked<'_>, view: &View) -> bool {
-    if record.text(Key::Bridge).is_empty() || record.status == Some(Status::Ended) {
+    if !is_brought(record) {
         return false;
     }
     let same_boot = view.boot.is_some_and(|boot| {
@@ -87,11 +87,17 @@ fn is_silent(record: &Checked<'_>, view: &View) -> bool {
     then.is_none_or(|then| view.boot_ms > then.saturating_add(SILENT_MS))
 }
 
+/// Whether only its bridge can say that a session goes on.
+fn is_brought(record: &Checked<'_>) -> bool {
+    !record.legacy
+        && record.pid.is_none()
+        && record.status != Some(Status::Ended)
+        && !record.text(Key::Bridge).is_empty()
+}
+
 /// When [`Derived::unverified`] becomes true by time alone, wall time in milliseconds.
 pub fn silent_ms(record: &Checked<'_>, derived: &Derived, view: &View) -> Option<u64> {
-    let waits = !derived.unverified
-        && !record.text(Key::Bridge).is_empty()
-        && record.status != Some(Status::Ended);
+    let waits = !derived.unverified && is_brought(record);
     let then = record.int(Key::BootMs).filter(|_| waits)?;
     let left = (then.saturating_add(SILENT_MS) + 1).saturating_sub(view.boot_ms);
     Some(view.now_ms.saturating_add(left))

@@ -7,7 +7,7 @@
 //! absent and never costs the record. Nothing here reads a file, runs a
 //! program or allocates. What is known of each terminal stands in `table`.
 
-mod table;
+pub mod table;
 
 use crate::sys::env::{Env, Var};
 use table::{Check, Clue, GENERIC, Missing, Row, Shown, TERMINALS};

@@ -20,7 +20,7 @@ use crate::world::{World, finish, has_tool};
 type Names = BTreeSet<String>;
 
 /// The pages with the exit codes that each one names.
-const PAGES: [(&str, &[u32]); 8] = [
+const PAGES: [(&str, &[u32]); 9] = [
     ("tongs.1", &[0, 64, 74, 77]),
     ("tongs-hook.1", &[0, 1, 64, 65, 74, 75, 77]),
     ("tongs-agents.1", &[0, 1, 64, 65, 69, 74, 75, 77]),
@@ -28,6 +28,7 @@ const PAGES: [(&str, &[u32]); 8] = [
     ("tongs-record.5", &[1, 65, 75, 77]),
     ("tongs.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
     ("tongs-harnesses.7", &[0]),
+    ("tongs-terminals.7", &[]),
     ("tongs-bridges.7", &[0, 1, 64, 65, 69, 74, 75, 77]),
 ];
 
@@ -451,6 +452,37 @@ fn the_list_of_harnesses_is_the_recipes() {
             .filter_map(|l| l.strip_prefix(".Cm ")?.strip_suffix([',', '.'])?.strip_suffix(' '))
             .collect();
         assert_eq!(events, recipe.events, "{}", recipe.agent);
+    }
+}
+
+/// Each terminal with its processes, and whether its way was tried.
+#[test]
+fn the_list_of_terminals_is_the_table() {
+    use tongs::focus::{Way, way};
+    use tongs::terminal::table::{GENERIC, TERMINALS};
+    let page = subsection("tongs-terminals.7", "Terminals");
+    let items: Vec<&[String]> =
+        page.split(|l| l.starts_with(".It ") || l == ".El").skip(1).collect();
+    let names: Vec<&str> = page.iter().filter_map(|l| l.strip_prefix(".It Cm ")).collect();
+    let rows: Vec<_> = TERMINALS.iter().chain([GENERIC]).collect();
+    assert_eq!(names, rows.iter().map(|row| row.name).collect::<Vec<_>>());
+    for (row, item) in rows.iter().zip(items) {
+        let name = row.name;
+        if row.comms.is_empty() {
+            assert_eq!(item[0], "Known by its variables only.", "{name}");
+        } else if name != "generic" {
+            assert_eq!(item[0], format!("Processes: {}.", row.comms.join(", ")), "{name}");
+        }
+        let last = item.iter().rev().find(|l| !l.is_empty()).unwrap();
+        let want = match way(name) {
+            None => "Not gone to.",
+            Some(Way::Window) => "No way of its own: see below.",
+            Some(Way::Tried) => "Tried with the real program.",
+            Some(Way::Untested) => {
+                "Untested: written by its manual, and not tried with the real program."
+            }
+        };
+        assert_eq!(last, want, "{name}");
     }
 }
 

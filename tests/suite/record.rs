@@ -1332,6 +1332,10 @@ fn expected(bytes: &[u8], now: u64) -> BTreeMap<String, Value> {
             json!(if pid.is_empty() { "unresolved" } else { "identified" }),
         );
     }
+    let elsewhere = text("pid_ns").is_some_and(|ns| !ns.is_empty() && ns != "77");
+    // The reader's boot is unknown here, so that no bridge has spoken in it.
+    let brought = !legacy && pid.is_empty() && text("bridge").is_some_and(|b| !b.is_empty());
+    let silent = brought && status != "ended";
     for (key, value) in [
         ("harness_id", json!(harness)),
         ("agent", json!(harness)),
@@ -1342,7 +1346,7 @@ fn expected(bytes: &[u8], now: u64) -> BTreeMap<String, Value> {
         ("needs_attention", json!(status == "waiting" || status == "idle" && age > 120)),
         ("seen", json!(false)),
         ("quiet", json!(status == "running" && age > 900)),
-        ("unverified", json!(text("pid_ns").is_some_and(|ns| !ns.is_empty() && ns != "77"))),
+        ("unverified", json!(elsewhere || silent)),
         ("launch_id", json!(text("launch_id").unwrap_or_default())),
         ("profile_id", json!(text("profile_id").unwrap_or_default())),
         ("status", json!(status)),
