@@ -1,8 +1,9 @@
 //! Completions in real shells, held against what the programs' help says.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::json;
 use tongs::record::{Key, Status};
@@ -35,22 +36,43 @@ fn bash(world: &World, line: &[&str]) -> Words {
     ran.out.lines().filter(|line| !line.is_empty()).map(str::to_string).collect()
 }
 
-/// What fish offers for the last word of a line, without what it says of it.
-#[track_caller]
-fn fish(world: &World, line: &[&str]) -> Words {
-    let mut fish = Command::new("fish");
-    world.bare(&mut fish);
-    fish.args([
-        "--no-config",
-        "-c",
-        "source $argv[1]; complete -C (string join -- ' ' $argv[2..] | string collect)",
-    ])
-    .arg(script("tongs.fish"))
-    .args(line);
-    let ran = finish(fish, b"");
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line:?}: {ran:?}");
-    let word = |line: &str| line.split('\t').next().unwrap().to_string();
-    ran.out.lines().map(word).collect()
+/// One fish, which is asked line by line: it reads what the programs say once.
+struct Fish {
+    child: Child,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Fish {
+    fn start(world: &World) -> Fish {
+        let mut fish = Command::new("fish");
+        world.bare(&mut fish);
+        fish.args(["--no-config", "-c"])
+            .arg(
+                "source $argv[1]; while read -l line; \
+                 complete -C (string replace -r '\\.$' '' -- $line | string collect); \
+                 echo; end",
+            )
+            .arg(script("tongs.fish"));
+        let mut child = fish.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
+        Fish { child, answers }
+    }
+
+    /// What it offers for the last word of a line, without what it says of it.
+    fn offers(&mut self, line: &[&str]) -> Words {
+        // It takes spaces away at the end, and so a dot stands there.
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(format!("{}.\n", line.join(" ")).as_bytes()).unwrap();
+        let answer = self.answers.by_ref().map(Result::unwrap).take_while(|line| !line.is_empty());
+        answer.map(|line| line.split('\t').next().unwrap().to_string()).collect()
+    }
+}
+
+impl Drop for Fish {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
 }
 
 /// The options of a command's help.
@@ -76,44 +98,44 @@ fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Words {
 }
 
 /// Checks what a shell offers everywhere.
-fn offers(world: &World, shell: fn(&World, &[&str]) -> Words) {
+fn offers(world: &World, mut shell: impl FnMut(&[&str]) -> Words) {
     put(world, &record("one", json!({"status": "idle", "repo": "a:b c"})), false);
     let id = world.session("one").unwrap()["short_id"].as_str().unwrap().to_string();
     let every = commands(world);
     assert!(every.len() > 20 && every.contains("run"), "{every:?}");
-    let offered = shell(world, &["tongs-agents", ""]);
+    let offered = shell(&["tongs-agents", ""]);
     assert!(every.is_subset(&offered), "{offered:?}");
-    assert!(every.is_subset(&shell(world, &["tongs", "agents", ""])));
-    assert!(words(["hook", "agents"]).is_subset(&shell(world, &["tongs", ""])));
+    assert!(every.is_subset(&shell(&["tongs", "agents", ""])));
+    assert!(words(["hook", "agents"]).is_subset(&shell(&["tongs", ""])));
     for command in &every {
         let want: Words =
             options(world, command).into_iter().filter(|o| o.starts_with("--")).collect();
         assert!(want.contains("--help"), "{command}");
-        let offered = shell(world, &["tongs-agents", command, "--"]);
+        let offered = shell(&["tongs-agents", command, "--"]);
         let offered: Words = offered.into_iter().filter(|o| o.starts_with("--")).collect();
         assert_eq!(offered, want, "{command}");
     }
     let listed = world.agents(&["install", "--list"]).out;
     let harnesses = words(listed.lines().filter_map(|line| line.split(' ').next()));
-    let of_install: Words = shell(world, &["tongs-agents", "install", "--agent", ""]);
+    let of_install: Words = shell(&["tongs-agents", "install", "--agent", ""]);
     assert!(harnesses.len() > 15);
     assert_eq!(of_install, harnesses);
-    assert!(of_install.is_subset(&shell(world, &["tongs-hook", ""])));
-    assert!(of_install.is_subset(&shell(world, &["tongs-agents", "status", "--harness", ""])));
+    assert!(of_install.is_subset(&shell(&["tongs-hook", ""])));
+    assert!(of_install.is_subset(&shell(&["tongs-agents", "status", "--harness", ""])));
     let statuses = words(Status::ALL.map(Status::name));
-    assert_eq!(shell(world, &["tongs-agents", "status", "--status", ""]), statuses);
+    assert_eq!(shell(&["tongs-agents", "status", "--status", ""]), statuses);
     for command in ["show", "ack", "snooze", "wait", "focus"] {
-        assert_eq!(shell(world, &["tongs-agents", command, ""]), words([id.as_str()]), "{command}");
+        assert_eq!(shell(&["tongs-agents", command, ""]), words([id.as_str()]), "{command}");
     }
-    let fields = shell(world, &["tongs-agents", "status", "-o", ""]);
+    let fields = shell(&["tongs-agents", "status", "-o", ""]);
     let known = words(Key::ALL.iter().map(|key| key.name()));
     assert!(fields.iter().all(|field| known.contains(field.trim_end_matches(','))), "{fields:?}");
     assert!(fields.len() >= known.len(), "{fields:?}");
     let schemas = world.agents(&["schema"]).out;
-    assert_eq!(shell(world, &["tongs-agents", "schema", ""]), words(schemas.lines()));
+    assert_eq!(shell(&["tongs-agents", "schema", ""]), words(schemas.lines()));
     // Each word that is offered for an option is taken, and one that is not is none.
     for (command, option) in [("status", "--line"), ("status", "--sort"), ("monitor", "--notify")] {
-        let offered = shell(world, &["tongs-agents", command, option, ""]);
+        let offered = shell(&["tongs-agents", command, option, ""]);
         let said = world.agents(&[command, option, "none-of-them"]);
         assert_eq!(said.code, Some(64), "{said:?}");
         assert!(
@@ -130,7 +152,7 @@ fn offers(world: &World, shell: fn(&World, &[&str]) -> Words) {
 fn bash_completes_what_the_help_says() {
     if has_tool("bash", "bash_completes") {
         let world = World::new();
-        offers(&world, bash);
+        offers(&world, |line| bash(&world, line));
         let of = |line: &[&str]| bash(&world, line);
         assert_eq!(of(&["tongs-agents", "status", "--s"]), words(["--sort", "--status"]));
         assert_eq!(of(&["tongs-agents", "status", "-o", "repo,det"]), words(["repo,detail"]));
@@ -143,7 +165,9 @@ fn bash_completes_what_the_help_says() {
 #[test]
 fn fish_completes_what_the_help_says() {
     if has_tool("fish", "fish_completes") {
-        offers(&World::new(), fish);
+        let world = World::new();
+        let mut fish = Fish::start(&world);
+        offers(&world, |line| fish.offers(line));
     }
 }
 
