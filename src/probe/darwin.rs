@@ -1,5 +1,6 @@
 //! Asking libproc of macOS: thin, one call a fact. Type-checked and never run.
 
+pub use super::bsd::*;
 use super::kinfo::{self, bsdinfo, bsdshortinfo};
 use super::{CMDLINE, EXE, Process, Unread};
 use crate::sys::fs::Errno;
@@ -89,26 +90,6 @@ pub fn uid(pid: u32) -> Option<u32> {
     kinfo::uid_at(&short_info(pid).ok()?, bsdshortinfo::UID)
 }
 
-/// There are no pid namespaces.
-pub fn pid_ns(_: u32) -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn own_pid_ns() -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn pid_ns_of_parent(_: u32) -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn innermost_pid(_: u32) -> Option<u32> {
-    None
-}
-
 /// Calls `each` with every pid.
 pub fn pids(mut each: impl FnMut(u32)) -> Result<(), Errno> {
     all_pids()?.into_iter().filter_map(|pid| u32::try_from(pid).ok()).for_each(&mut each);
@@ -120,9 +101,4 @@ pub fn all() -> Vec<Process> {
     let mut all = Vec::new();
     let _ = pids(|pid| all.extend(Process::read(pid)));
     all
-}
-
-/// Nobody lists the children of a process alone.
-pub fn children(_: &Process) -> Option<Vec<Process>> {
-    None
 }

@@ -1,5 +1,6 @@
 //! Asking sysctl(3) of FreeBSD: thin, one call a fact. Type-checked and never run.
 
+pub use super::bsd::*;
 use super::kinfo::{self, kinfo_proc};
 use super::{CMDLINE, EXE, Process, Unread};
 use crate::sys::fs::Errno;
@@ -75,26 +76,6 @@ pub fn uid(pid: u32) -> Option<u32> {
     kinfo::uid_at(ask(BY_PID, pid, &mut bytes).ok()?, kinfo_proc::UID)
 }
 
-/// There are no pid namespaces.
-pub fn pid_ns(_: u32) -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn own_pid_ns() -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn pid_ns_of_parent(_: u32) -> Option<u64> {
-    None
-}
-
-/// There are no pid namespaces.
-pub fn innermost_pid(_: u32) -> Option<u32> {
-    None
-}
-
 /// Every process.
 pub fn all() -> Vec<Process> {
     read_all().unwrap_or_default()
@@ -115,9 +96,4 @@ fn read_all() -> Result<Vec<Process>, Errno> {
 pub fn pids(mut each: impl FnMut(u32)) -> Result<(), Errno> {
     read_all()?.iter().map(|process| process.pid).for_each(&mut each);
     Ok(())
-}
-
-/// Nobody lists the children of a process alone.
-pub fn children(_: &Process) -> Option<Vec<Process>> {
-    None
 }

@@ -10,6 +10,8 @@
 //! (`darwin.rs`) and FreeBSD sysctl(3) (`freebsd.rs`). The parsers are apart
 //! ([`stat`], [`kinfo`]) and work on bytes anywhere. Only Linux has pid namespaces.
 
+#[cfg(not(target_os = "linux"))]
+mod bsd;
 pub mod kinfo;
 pub mod stat;
 #[cfg_attr(target_os = "linux", path = "linux.rs")]

@@ -30,6 +30,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use super::fs::Errno;
 
+#[cfg(not(target_os = "linux"))]
+mod bsd;
+
 /// The C types and functions that are used here, as each system has them.
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
 #[cfg_attr(target_os = "macos", path = "darwin.rs")]
