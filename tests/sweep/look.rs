@@ -125,7 +125,7 @@ impl Scene<'_> {
         if !is_new {
             seen.wrong
                 .push(Wrong::new("torn", format!("{session} is neither old nor new: {record}")));
-        } else if record["pid"] == "" && !settled {
+        } else if record["pid"] == "" && record["bridge"].is_null() && !settled {
             seen.unresolved += 1;
             // Beside the record with the process it is hidden; alone it counts.
             if expect.before.is_none() {

@@ -28,11 +28,13 @@ pub enum Subject {
     End,
     /// The maintainer with something to remove and something to find.
     Cleanup,
+    /// A bridge that brings a change and a new session.
+    Import,
 }
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Subject; 7] = [
+    pub const ALL: [Subject; 8] = [
         Subject::FirstEver,
         Subject::Start,
         Subject::Second,
@@ -40,6 +42,7 @@ impl Subject {
         Subject::Stop,
         Subject::End,
         Subject::Cleanup,
+        Subject::Import,
     ];
 
     /// How the totals call it.
@@ -52,6 +55,7 @@ impl Subject {
             Subject::Stop => "hook, stop",
             Subject::End => "hook, session end",
             Subject::Cleanup => "cleanup",
+            Subject::Import => "import",
         }
     }
 
@@ -61,8 +65,13 @@ impl Subject {
             Subject::Tool => "PreToolUse",
             Subject::Stop => "Stop",
             Subject::End => "SessionEnd",
-            Subject::Cleanup => "",
+            Subject::Cleanup | Subject::Import => "",
         }
+    }
+
+    /// Whether it is one of a hook, which ends with 0 and says nothing.
+    pub fn is_hook(self) -> bool {
+        !matches!(self, Subject::Cleanup | Subject::Import)
     }
 }
 
@@ -110,7 +119,7 @@ impl<'w> Scene<'w> {
         let mut scene = Scene {
             world,
             subject,
-            parent: world.harness(if subject == Subject::Cleanup { "driver" } else { "claude" }),
+            parent: world.harness(if subject.is_hook() { "claude" } else { "driver" }),
             others: Vec::new(),
             words: String::new(),
             expected: Vec::new(),
@@ -118,6 +127,7 @@ impl<'w> Scene<'w> {
         };
         match subject {
             Subject::Cleanup => scene.prepare_cleanup(),
+            Subject::Import => scene.prepare_import(),
             _ => scene.prepare_hook(),
         }
         scene.snapshot();
@@ -207,6 +217,34 @@ impl<'w> Scene<'w> {
         self.expect("dead", After::Gone, true);
         self.expect(&format!("proc-{}", unreported.pid()), After::New("discovered", ""), true);
         self.others.extend([living, unreported]);
+    }
+
+    /// What is brought has no numbers, so that it can be brought again.
+    fn prepare_import(&mut self) {
+        let there = World::new();
+        let line = |session: &str, status: &str| {
+            let told = ["notify", "--harness", "other", "--session", session, "--status", status];
+            there.agents(&told).silent();
+            let lines = there.agents(&["export", "--origin", "inner"]).out;
+            let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let mut line = lines.into_iter().find(|line| line["session_id"] == session).unwrap();
+            line.as_object_mut().unwrap().remove("sequence");
+            format!("{line}\n")
+        };
+        let mut bystander = self.world.harness("claude");
+        bystander.hook(&["claude", "SessionStart"], &claude("s0", "")).silent();
+        self.others.push(bystander);
+        let before = line("known", "running");
+        let import = ["--bridge", "box"];
+        let ran = self.world.run("tongs-bridge-import", &import, before.as_bytes());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let lines = self.world.path("lines");
+        fs::write(&lines, line("known", "waiting") + &line("new", "idle")).unwrap();
+        let program = self.world.path("bin/tongs-bridge-import");
+        self.words = format!("'{}' --bridge box <'{}'", program.display(), lines.display());
+        self.expect("s0", After::Same, true);
+        self.expect("known", After::New("waiting", "other.notify"), true);
+        self.expect("new", After::New("idle", "other.notify"), true);
     }
 
     /// Puts another program in the hook's place, given what the hook itself

@@ -305,7 +305,8 @@ impl<'w> Sweep<'w> {
     /// How the program may end.
     fn ending(&mut self, point: &Point, fault: Fault, ran: &Ran, took: Duration) -> Vec<Wrong> {
         let mut wrong = Vec::new();
-        let is_hook = self.scene.subject != Subject::Cleanup;
+        let is_hook = self.scene.subject.is_hook();
+        let imports = self.scene.subject == Subject::Import;
         let code = ran.code.unwrap_or(-1);
         if code == TIMED_OUT || took > Duration::from_secs(WATCHDOG) {
             wrong.push(Wrong::new("hang", format!("it ran for {took:?}")));
@@ -317,7 +318,10 @@ impl<'w> Sweep<'w> {
             let starved = matches!(point.name.as_str(), "mmap" | "mremap");
             if !is_hook && code == ABORTED && starved {
                 self.tally.aborted += 1;
-            } else if !(code == 0 || !is_hook && matches!(code, 1 | 74)) {
+            } else if !(code == 0
+                || !is_hook && matches!(code, 1 | 74)
+                || imports && matches!(code, 65 | 75 | 77))
+            {
                 wrong.push(Wrong::new(
                     "exit",
                     format!("it ended with {code}: {}{}", ran.out, ran.err),
