@@ -125,18 +125,16 @@ tree:
 	done
 
 uninstall:
-	for name in tongs tongs-hook tongs-agents tongs-bridge-import; do \
-	    rm -f "$$DESTDIR$(bindir)/$$name"; \
-	done
-	rm -rf "$$DESTDIR$(datadir)/tongs"
-	rm -f "$$DESTDIR$(zshdir)/_tongs"
+	@set --; \
+	for name in tongs tongs-hook tongs-agents tongs-bridge-import; do set -- "$$@" "$(bindir)/$$name"; done; \
 	for name in tongs $(COMPLETED); do \
-	    rm -f "$$DESTDIR$(bashdir)/$$name" "$$DESTDIR$(fishdir)/$$name.fish"; \
-	done
-	for unit in $(UNITS); do rm -f "$$DESTDIR$(unitdir)/$$unit"; done
+	    set -- "$$@" "$(bashdir)/$$name" "$(fishdir)/$$name.fish"; \
+	done; \
+	for unit in $(UNITS); do set -- "$$@" "$(unitdir)/$$unit"; done; \
 	for page in $(PAGES1:man/%=man1/%) $(PAGES5:man/%=man5/%) $(PAGES7:man/%=man7/%); do \
-	    rm -f "$$DESTDIR$(mandir)/$$page"; \
-	done
+	    set -- "$$@" "$(mandir)/$$page"; \
+	done; \
+	sh packaging/uninstall.sh "$(datadir)/tongs" "$(zshdir)/_tongs" "$$@"
 
 dist:
 	@set -e; v=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1); mkdir -p dist; \

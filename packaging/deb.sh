@@ -3,6 +3,7 @@
 # Needs dpkg-deb.
 # MAINTAINER names who is to be asked about the package.
 set -eu
+umask 022
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 command -v dpkg-deb >/dev/null 2>&1 || {
@@ -37,7 +38,7 @@ mkdir -p "$doc" "$root/usr/share/lintian/overrides" "$root/DEBIAN"
     echo
     echo " -- $maintainer  $(date -u -R -d "@$when")"
 } | gzip -9n >"$doc/changelog.Debian.gz"
-cp README.md "$doc"
+install -m 644 README.md "$doc"
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 # The program is static so that it starts in half of the time, nobody has asked for
 # a package, and a script for a harness is to be copied before it is run.

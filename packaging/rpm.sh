@@ -4,6 +4,7 @@
 # MAINTAINER names who is to be asked about the package. No page is published so far:
 # the address is a placeholder.
 set -eu
+umask 022
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 command -v rpmbuild >/dev/null 2>&1 || {
@@ -19,9 +20,10 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 sh packaging/stage.sh "$dir/root" /usr
 mkdir -p "$dir/root/usr/share/licenses/tongs" "$dir/root/usr/share/doc/tongs"
-cp LICENSE "$dir/root/usr/share/licenses/tongs"
-cp README.md "$dir/root/usr/share/doc/tongs"
+install -m 644 LICENSE "$dir/root/usr/share/licenses/tongs"
+install -m 644 README.md "$dir/root/usr/share/doc/tongs"
 find "$dir/root/usr/share/man" -type f -exec gzip -9n {} +
+find "$dir/root" -exec touch -h -d "@$when" {} +
 # Its directories are those that no other package brings.
 {
     (cd "$dir/root" && find usr \( -type f -o -type l \) | sed 's|^|/|')
@@ -65,7 +67,7 @@ fi
 END
 SOURCE_DATE_EPOCH=$when rpmbuild -bb --quiet --define "_topdir $dir/rpm" \
     --define "_rpmdir $dir/out" --define '_build_id_links none' \
-    --define 'use_source_date_epoch_as_buildtime 1' "$dir/tongs.spec"
+    --define 'use_source_date_epoch_as_buildtime 1' --define '_buildhost tongs.invalid' "$dir/tongs.spec"
 mkdir -p "$out"
 for rpm in "$dir"/out/*/*.rpm; do
     mv "$rpm" "$out"

@@ -3,6 +3,7 @@
 # that belongs to it below `tongs-VERSION`, for a prefix, and its checksum. The same
 # sources make the same bytes.
 set -eu
+umask 022
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 out=${OUT:-dist}
@@ -14,7 +15,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 sh packaging/stage.sh "$dir/root" /usr/local
 mv "$dir/root/usr/local" "$dir/tongs-$version"
-cp LICENSE README.md "$dir/tongs-$version"
+install -m 644 LICENSE README.md "$dir/tongs-$version"
 mkdir -p "$out"
 tar -C "$dir" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" \
     -cf - "tongs-$version" | gzip -9n >"$out/$name.tar.gz.new"

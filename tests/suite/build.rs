@@ -379,6 +379,31 @@ fn what_is_of_another_program_stays_and_an_earlier_one_of_ours_is_replaced() {
         assert!([0o644, 0o755].contains(&mode), "{mode:o} {path:?}");
         assert!(!fs::read(path).unwrap().ends_with(b"earlier version\n"), "{path:?}");
     }
+
+    // What is theirs stays when ours goes, and what a killed install left goes, too.
+    let kept = [
+        ("bin/tongs", "#!/bin/sh\n"),
+        ("share/man/man1/tongs.1", "another page\n"),
+        ("share/tongs/examples/mine.sh", "mine\n"),
+    ];
+    for (path, text) in kept {
+        fs::write(at(path), text).unwrap();
+    }
+    fs::remove_file(at("bin/tongs-agents")).unwrap();
+    symlink("/bin/true", at("bin/tongs-agents")).unwrap();
+    fs::write(at("bin/.tongs-hook.new123"), "half").unwrap();
+    fs::write(at("bin/.tongs-hook.newer"), "theirs").unwrap();
+    let mut make = tree.make(&["uninstall"]);
+    make.env("DESTDIR", &to);
+    let ran = finish(make, b"");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(ran.err.matches(" is not of tongs and stays\n").count(), 4, "{ran:?}");
+    let left: Vec<PathBuf> =
+        below(&to).into_iter().filter(|path| path.is_symlink() || path.is_file()).collect();
+    let mut want = kept.map(|(path, _)| at(path)).to_vec();
+    want.extend([at("bin/tongs-agents"), at("bin/.tongs-hook.newer")]);
+    want.sort();
+    assert_eq!(left, want);
 }
 
 /// Runs `make install` into a file system that is mounted so; returns what it says and

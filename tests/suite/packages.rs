@@ -18,7 +18,9 @@ fn root() -> &'static Path {
 /// Makes a package by its script; returns it.
 #[track_caller]
 fn made(world: &World, script: &str) -> PathBuf {
+    // Whoever makes it may have any umask.
     let mut sh = Command::new("sh");
+    sh.args(["-c", "umask 077; exec sh \"$1\"", "sh"]);
     sh.arg(root().join("packaging").join(script)).env("OUT", world.path("out"));
     let ran = finish(sh, b"");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
@@ -119,6 +121,8 @@ fn an_rpm_is_installed_whole_and_removed_whole() {
     }
     let world = World::new();
     let rpm = made(&world, "rpm.sh");
+    let bytes = fs::read(&rpm).unwrap();
+    assert!(bytes == fs::read(made(&world, "rpm.sh")).unwrap(), "it is not the same again");
     let rpm = rpm.to_str().unwrap();
     assert_eq!(good("rpm", &["-qp", "--qf", "%{VERSION}", rpm]).out, VERSION);
     if has_tool("rpmlint", test) {
