@@ -451,7 +451,9 @@ impl Murmur {
         let line = core::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(line.trim_ascii_end());
         if text.is_empty() {
-        } else if self.told < MURMURS {
+            return;
+        }
+        if self.told < MURMURS {
             self.told += 1;
             say(&format!("it says: {text}"));
         } else {
